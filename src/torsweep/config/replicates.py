@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
@@ -116,6 +116,19 @@ NO_DIFFERENCE_BELOW = 0.05
 Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
 """The least difference that counts: a part of the median, or for a depth a depth."""
 
+Networks = Annotated[int, Field(ge=1, le=MOST_REPLICATES)]
+SpentShare = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+_LOOKS_SCHEMA = WithJsonSchema(
+    {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}
+)
+
+
+def _rising(looks: Mapping[int, float]) -> Mapping[int, float]:
+    if list(looks) != sorted(looks) or list(looks.values()) != sorted(looks.values()):
+        raise ValueError("expected numbers of networks that rise, each with a share that does not fall")
+    return looks
+
 
 class Precision(Section):
     """How many networks ``replicates: auto`` takes."""
@@ -128,6 +141,11 @@ class Precision(Section):
     """No networks are added once runs have taken this much time of a core."""
     margin: Margin = NO_DIFFERENCE_BELOW
     """A smaller relative difference counts as no difference, also where ``replicates`` is a number."""
+    looks: Annotated[Mapping[Networks, SpentShare], AfterValidator(_rising), _LOOKS_SCHEMA] = Field(
+        default_factory=dict
+    )
+    """Numbers of networks at which somebody has seen the verdicts, and may add networks, and the share of the
+    error that was spent by then; `torsweep compare` keeps them."""
 
     @property
     def interim(self) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from torsweep.errors import InputError
 from torsweep.formats.public_tor import read_public_tor
 from torsweep.imports.measures import KNOB, TIMES, Compared, Measure, compared, downloads_of, measures
 from torsweep.imports.stored import Import
-from torsweep.stats.claims.judging import UNCLEAR, Answer, Question, above, below, within
+from torsweep.stats.claims.judging import UNCLEAR, Answer, Question, above, below, within, within_factor
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
@@ -176,7 +176,7 @@ def _question(measure: Measure, values: np.ndarray) -> Question:
         "not 0",
         lambda interval: above(0)(interval) or below(0)(interval),
         lambda _: False,
-        within(measure.margin),
+        (within_factor if measure.relative else within)(measure.margin),
         confidence=TOGETHER,
         logarithms=measure.relative,
     )
@@ -186,7 +186,7 @@ def _answer(measure: Measure, interval: Interval) -> Answer:
     """What the interval of independent samples shows."""
     question = _question(measure, np.empty(0))
     shows = question.shows(interval, interval)
-    return Answer(measure.name, interval, interval, question.required, shows, {})
+    return Answer(measure.name, interval, interval, question.required, shows)
 
 
 def _differences(found: Sequence[_Line], names: Sequence[str]) -> pl.DataFrame:

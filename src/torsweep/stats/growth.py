@@ -28,7 +28,7 @@ from torsweep.stats.streams.stairs import StairTable, stair_table
 from torsweep.stats.summarize import analyse
 from torsweep.storage import write_text
 
-FORMAT, FORMAT_VERSION = "torsweep-interim", 1
+INTERIM_FORMAT, INTERIM_VERSION = "torsweep-interim", 1
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class InterimAnalysis:
     def write(self, file: Path) -> None:
         """Write it as JSON."""
         document = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format": INTERIM_FORMAT,
+            "format_version": INTERIM_VERSION,
             "seeds": self.seeds,
             "core_s": self.core_s,
             "enough": self.enough,
@@ -83,14 +83,14 @@ def analyse_batch(
     analysis = analyse(tables, experiment)
     # The depth alone decides claims; what a smooth distribution gives is only told.
     analysis.known[stair_table] = StairTable(analysis.once(measured_downloads), resamples=0)
-    asked = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
+    judged = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
     seeds = (*before["seeds"], *tables.provenance.seeds)
-    design = Design(experiment.interim)
+    design = Design.of(experiment)
     design.check(len(seeds))
     core_s += before["core_s"]
-    verdicts = tuple(inquiry.verdict(design) for inquiry in asked)
+    verdicts = tuple(inquiry.verdict(design) for inquiry in judged)
     enough = _enough(verdicts, len(seeds), core_s, experiment)
-    return InterimAnalysis(seeds, core_s, tuple(asked), verdicts, enough)
+    return InterimAnalysis(seeds, core_s, tuple(judged), verdicts, enough)
 
 
 def _enough(verdicts: Sequence[Verdict], networks: int, core_s: float, experiment: Experiment) -> str:
@@ -117,13 +117,13 @@ def _with_earlier(inquiry: Inquiry, earlier: Mapping[str, Any], file: Path | Non
     return replace(inquiry, questions=tuple(questions))
 
 
-def _values_by_question(asked: Sequence[Inquiry]) -> dict[str, dict[str, list[float | None]]]:
+def _values_by_question(judged: Sequence[Inquiry]) -> dict[str, dict[str, list[float | None]]]:
     return {
         _name(inquiry.claim.id, inquiry.setting): {
             question.statement: [float(value) if np.isfinite(value) else None for value in question.values]
             for question in inquiry.questions
         }
-        for inquiry in asked
+        for inquiry in judged
     }
 
 
@@ -133,9 +133,7 @@ def _name(claim: str, setting: str) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     document = read_json(file)
-    found = (document.get("format"), document.get("format_version"))
-    if found != (FORMAT, FORMAT_VERSION):
-        raise InputError(
-            "is no interim analysis of this version", file=file, accepted=f"{FORMAT} {FORMAT_VERSION}"
-        )
+    if (document.get("format"), document.get("format_version")) != (INTERIM_FORMAT, INTERIM_VERSION):
+        accepted = f"{INTERIM_FORMAT} {INTERIM_VERSION}"
+        raise InputError("is no interim analysis of this version", file=file, accepted=accepted)
     return document

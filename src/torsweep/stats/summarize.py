@@ -82,7 +82,7 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     no interim analysis.
     """
     analysis = analyse(tables, experiment)
-    analysis.design = Design(experiment.interim)
+    analysis.design = Design.of(experiment)
     analysis.design.check(len(tables.provenance.seeds))
     frames = {}
     for name, statistic in statistics().items():
@@ -168,8 +168,15 @@ def _opening(summary: Summary) -> tuple[str, ...]:
 
 
 def _growth(summary: Summary) -> str:
-    interim, networks = summary.analysis.design.interim, len(summary.provenance.seeds)
+    design, networks = summary.analysis.design, len(summary.provenance.seeds)
+    interim = design.interim
     taken = ", ".join(str(number) for number in interim if number <= networks)
+    if interim[-1] == networks and design.spent:
+        return (
+            f"The verdicts may be looked at while networks are added; they have been with {taken}. The "
+            "intervals of the claims allow for that, and for more looks; all other intervals are computed as "
+            "if the number of networks had been fixed."
+        )
     why = "the budget was spent" if any(each.open for each in summary.verdicts) else "no claim was open"
     return (
         f"Networks were added in batches until {why}, with interim analyses at {taken} of at most "

@@ -19,12 +19,16 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import STUDY
+
+if TYPE_CHECKING:
+    from torsweep.config.experiment import Experiment
+    from torsweep.study.play import Play
 
 Texts = list[str] | None
 
@@ -90,8 +94,8 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="How many networks, 8 when left out; auto: until each measure is decided. For one network of"
-            " tornettools: how many seeds.",
+            help="How many networks, 8 when left out; a later call can add more, at a price. auto: until each"
+            " measure is decided. For one network of tornettools: how many seeds.",
         ),
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,
@@ -123,15 +127,12 @@ def compare_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
-    from rich.console import Console
-
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
     from torsweep.study.play import Play
     from torsweep.study.tornets import read_tornets
     from torsweep.study.venue import choose_venue
-    from torsweep.study.verdict import print_verdict
     from torsweep.study.workload import plan_lines
 
     tornets = read_tornets(network or [])
@@ -160,8 +161,21 @@ def compare_command(
     made.write()
     copy_builds(made)
     play.run()
+    _print_result(play, experiment, about)
+
+
+def _print_result(play: Play, experiment: Experiment, about: str) -> None:
+    """Print the verdict, and keep that it has been seen."""
+    from rich.console import Console
+
+    from torsweep.stats.inference.interim import Design
+    from torsweep.study.looks import record_look
+    from torsweep.study.verdict import print_verdict
+
+    tornets = play.study.tornets
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)
-    print_verdict(play.summary, experiment, about, console, *over)
+    networks = print_verdict(play.summary, experiment, about, console, *over)
+    record_look(play.study.file, Design.of(experiment), networks)
     typer.echo(f"page: {play.page}")

@@ -33,6 +33,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange
+from torsweep.study.looks import read_looks, with_look
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, is_rule, write_study
 from torsweep.study.tornets import TORNET_ENGINE, Tornets
@@ -176,6 +177,10 @@ def make_study(
         _require_network(network, where)
     document = _document(change, setup, network, where.resolve(), tornets)
     document["report"]["source"] = command
+    file = where / EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE
+    growth = GROWTH if setup.networks == AUTO else {}
+    looks = with_look(read_looks(file), setup.networks, GROWTH["networks"])
+    document["precision"] = {**growth, "looks": looks}
     patches = {
         Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
     }
@@ -210,7 +215,7 @@ def _document(
         "engines": engines_for(setup.pairing) if sampled else [TORNET_ENGINE],
         "network": network,
         "replicates": setup.networks,
-        **({"precision": GROWTH} if setup.networks == AUTO else {}),
+        "precision": {},
         "first_seed": 1,
         **setup.keys(),
         **{key: value for key, value in levels.items() if value},

@@ -1,6 +1,7 @@
 """The result of a comparison, for a terminal.
 
-In: the summary of a study. Out: a table of the measures: change, interval, and whether it is shown.
+In: the summary of a study. Out: a table of the measures: change, interval, whether it is shown, and which
+change so many networks can show.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
-from torsweep.stats.claims.judging import NOTHING, YES, Answer
-from torsweep.stats.inference.intervals import MOST, Interval
+from torsweep.stats.claims.judging import NO_DIFFERENCE, YES, Answer
+from torsweep.stats.inference.intervals import CONFIDENCE, Interval
+from torsweep.stats.inference.power import POWER, percent_text
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 
-MEASURES = {"ttfb": "first byte", "ttlb": "last byte"}
+SHOWN_TIMES = {"ttfb": "first byte", "ttlb": "last byte"}
 NO_EFFECT = "no effect: the same times in every network"
-COLOURS = {"shown": "green", "no difference": "blue", NO_EFFECT: "blue"}
+COLOURS = {"shown": "green", NO_DIFFERENCE: "blue", NO_EFFECT: "blue"}
 MINUS = "−"
 
 
@@ -37,35 +39,35 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """``shown``, ``no difference``, or how many replicates more would decide.
+        """``shown``, ``no difference`` or ``not shown``.
 
         A change that tor does not notice leaves runs under Shadow as they are, to the last byte.
         """
         answer = self.answer
-        if answer.shows == YES:
-            return "shown"
-        if answer.shows == NOTHING:
-            return "no difference"
-        networks = answer.interval.networks
-        if networks < 2:
+        if answer.shows in (YES, NO_DIFFERENCE):
+            return "shown" if answer.shows == YES else NO_DIFFERENCE
+        if answer.interval.networks < 2:
             return f"not shown, as one {self.unit} has no interval"
         if answer.interval.mean == 0 and not answer.interval.known:
             return NO_EFFECT
         if not answer.interval.known:
             return f"not shown, as a {self.unit} had too few downloads"
-        if answer.decided_by is None:
-            return f"not shown, more than {MOST:,} {self.unit}s would decide"
-        more = answer.decided_by - networks
-        return f"not shown, {more:,} more {self.unit}{'s' if more > 1 else ''} would decide"
+        return "not shown"
+
+    @property
+    def can_show(self) -> str:
+        """``24 %, 16: 17 %, 32: 12 %``: the changes that these networks, and that more like them, show."""
+        sizes = [f"{number}: {percent_text(size)}" for number, size in self.answer.can_show.items()]
+        return ", ".join([sizes[0].partition(": ")[2], *sizes[1:]]) if sizes else "–"
 
 
-def lines(found: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:
+def lines(claims_file: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:
     """A line for each measure of each claim of a change."""
     claims = {claim.id: claim for claim in claims_of(experiment) if isinstance(claim, AnyChange)}
-    for verdict in found.claims:
+    for verdict in claims_file.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
-            yield Line(f"{KIND_NAMES[claim.kind]}, {MEASURES[metric]}", answer, unit=unit)
+            yield Line(f"{KIND_NAMES[claim.kind]}, {SHOWN_TIMES[metric]}", answer, unit=unit)
 
 
 def print_verdict(
@@ -75,29 +77,45 @@ def print_verdict(
     console: Console,
     over: str | None = None,
     unit: str = "network",
-) -> None:
-    """Print the table, under lines that say ``about`` what it is, and what it is ``over`` where that is no
-    network of a configuration; InputError where there is no summary."""
-    found = read_claims(summary)
-    networks = len(found.seeds)
-    many = f"{networks} network{'s' if networks > 1 else ''} of {found.network}"
-    where = f"{many}, {found.engine}, era {found.era}" if over is None else f"{found.engine}, {over}"
+) -> int:
+    """Print the table and return the number of networks in it.
+
+    Above it stands ``about``, which says what it is, and what it is ``over`` where that is no network of a
+    configuration. InputError where there is no summary.
+    """
+    claims_file = read_claims(summary)
+    networks = len(claims_file.seeds)
+    if over is None:
+        many = f"{networks} network{'s' if networks > 1 else ''} of {claims_file.network}"
+        where = f"{many}, {claims_file.engine}, era {claims_file.era}"
+    else:
+        where = f"{claims_file.engine}, {over}"
+    rows = list(lines(claims_file, experiment, unit))
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
-    console.print(measures_table(list(lines(found, experiment, unit))))
+    console.print(measures_table(rows))
+    console.print(Text(_coverage_text(claims_file, len(rows))), soft_wrap=True)
+    return networks
 
 
-def measures_table(shown: Sequence[Line]) -> Table:
-    """A row for each measure: its change, the interval, and what that comes to."""
+def _coverage_text(claims_file: ClaimsFile, many: int) -> str:
+    """What the intervals cover, and what they allow for."""
+    looks = claims_file.interim
+    text = f"Intervals: all {many} together with {100 * CONFIDENCE:.0f} %"
+    return f"{text}, over looks at {', '.join(map(str, looks))} networks and later ones" if looks else text
+
+
+def measures_table(rows: Sequence[Line]) -> Table:
+    """A row for each measure: its change, the interval, what that comes to, and what can be shown."""
     table = Table(box=None, pad_edge=False)
-    confidence = f"{100 * shown[0].answer.interval.confidence:.1f} %" if shown else ""
-    for header in ("measure", "change", f"interval ({confidence})", "verdict"):
-        table.add_column(header, justify="left" if header in ("measure", "verdict") else "right")
-    for line in shown:
-        interval = line.answer.interval
-        style = COLOURS.get(line.verdict, "yellow")
-        table.add_row(
-            line.measure, change_text(interval), bounds_text(interval), Text(line.verdict, style=style)
-        )
+    table.add_column("measure")
+    table.add_column("change", justify="right")
+    table.add_column("interval", justify="right")
+    table.add_column("verdict")
+    table.add_column(f"can show ({100 * POWER:.0f} % chance)")
+    for row in rows:
+        interval, style = row.answer.interval, COLOURS.get(row.verdict, "yellow")
+        verdict = Text(row.verdict, style=style)
+        table.add_row(row.measure, change_text(interval), bounds_text(interval), verdict, row.can_show)
     return table
 
 

@@ -1,6 +1,6 @@
 """What a comparison will take, before it starts: ``--dry-run``.
 
-In: a study and how it is to be played. Out: builds, runs, hours, memory, and the smallest change that so many
+In: a study and how it is to be played. Out: builds, runs, hours, memory, and the changes that so many
 networks can be expected to show, as lines of text. Nothing is written.
 """
 
@@ -12,15 +12,19 @@ from dataclasses import dataclass
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.replicates import AUTO
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
 from torsweep.formats.files import GIB
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
-from torsweep.stats.inference.planning import POWER, Spread, basis, spread_of
+from torsweep.stats.inference.interim import Design
+from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
+from torsweep.stats.inference.planning import Spread, basis, spread_of
+from torsweep.stats.inference.power import MULTIPLES, POWER, percent_text, shown_by
 from torsweep.study.build_copies import standing_build
 from torsweep.study.play import Play
-from torsweep.study.verdict import MEASURES
+from torsweep.study.verdict import SHOWN_TIMES
 from torsweep.units import rounded_duration
 
 BUILD_S = 240
@@ -83,31 +87,44 @@ def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
 
 
 def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterator[str]:
-    """The smallest changes that so many networks can be expected to show, and what runs say so."""
+    """The changes that so many networks can be expected to show, and that more can, and what runs say so."""
+    claims = [claim for claim in claims_of(experiment) if isinstance(claim, AnyChange)]
+    each = bonferroni(CONFIDENCE, sum(len(claim.metrics) for claim in claims))
+    confidences = _confidences(experiment, networks, each)
     era, pairing = experiment.era, experiment.pairing
-    told, reasons = [], []
-    for claim in (each for each in claims_of(experiment) if isinstance(each, AnyChange)):
-        for metric in claim.metrics:
-            row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
-            if row is not None and networks > 1:
-                size = row.smallest_change(networks, len(claim.metrics))
-                least = f"about {100 * size:.0f} %" if size < 1 else "more than 100 %"
-                told.append(f"{least} ({claim.kind}, {MEASURES[metric]})")
-                reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
-    if not told:
-        one = (
-            "one network has no interval" if networks < 2 else f"no pairs of runs on {experiment.network} yet"
-        )
-        yield f"shows     unknown: {one}"
+    sizes, reasons = [], []
+    for claim, metric in [(each, metric) for each in claims for metric in each.metrics]:
+        row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
+        changes = {} if row is None else shown_by(row.log_ratio_sd, confidences)
+        if row is not None and changes:
+            texts = (percent_text(math.expm1(size)) for size in changes.values())
+            sizes.append(f"{KIND_NAMES[claim.kind]}, {SHOWN_TIMES[metric]}: {', '.join(texts)}")
+            reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
+    alone = networks < 2
+    if alone or not sizes:
+        reason = "one network has no interval" if alone else f"no pairs of runs on {experiment.network} yet"
+        yield f"shows     unknown: {reason}"
         return
-    yield f"shows     changes from {', '.join(told)}, with a chance of {100 * POWER:.0f} %"
-    yield from (f"          {reason}" for reason in dict.fromkeys(reasons))
+    numbers = ", ".join(str(number) for number in confidences if number > 1)
+    yield f"shows     with a chance of {100 * POWER:.0f} %, by {numbers} networks, changes of"
+    yield from (f"          {line}" for line in [*sizes, *dict.fromkeys(reasons)])
+
+
+def _confidences(experiment: Experiment, networks: int, each: float) -> dict[int, float]:
+    """The confidence of an interval by the number of networks: the planned ones, or the next look."""
+    if experiment.interim:
+        design = Design.of(experiment)
+        return {number: design.confidence_at(number, each) for number in experiment.interim[::2]}
+    looks = {number: share for number, share in experiment.precision.looks.items() if number < networks}
+    design = Design(tuple(looks), tuple(looks.values()))
+    numbers = [networks * multiple for multiple in MULTIPLES]
+    return {number: design.look(number).confidence_at(number, each) for number in numbers}
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:
     """That the runs of ``row`` measured for another time than those of ``experiment``, where they did."""
-    asked_s = experiment.measured / 1e9
-    if row.measured_s == asked_s:
+    measured_s = experiment.measured / 1e9
+    if row.measured_s == measured_s:
         return ""
-    theirs, ours = rounded_duration(row.measured_s), rounded_duration(asked_s)
+    theirs, ours = rounded_duration(row.measured_s), rounded_duration(measured_s)
     return f"; they measured for {theirs}, these will measure for {ours}: more time shows smaller changes"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,11 +12,11 @@ from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
-    INCONCLUSIVE,
     NO_DIFFERENCE,
     Verdict,
     ask,
     judge,
+    verdicts,
 )
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.statistic import Analysis
@@ -83,14 +81,13 @@ def test_no_change_is_shown_where_all_intervals_are_within_the_margin() -> None:
 def test_one_change_is_enough_and_the_rest_is_told() -> None:
     verdict = judge(CHANGE, runs(1.2, 1.0, 0.01), {})
     assert (verdict.verdict, shown(verdict)) == (HOLDS, ["yes", "no difference"])
-    assert verdict.reason == "1 of 2 comparisons show a change; 1 show no change as large as the margin"
+    assert verdict.reason == "1 of 2 comparisons show a change; 1 of 2 show no change as large as the margin"
 
 
 def test_a_sweep_goes_on_while_one_comparison_is_unclear() -> None:
     """That the time to the first byte has changed says nothing about the last."""
     verdict = judge(CHANGE, runs(1.6, 1.04, 0.09), {})
     assert (verdict.verdict, shown(verdict), verdict.open) == (HOLDS, ["yes", "unclear"], True)
-    assert verdict.comparisons[1].decided_by is not None
     early = judge_in_a_sweep(runs(1.6, 1.0, 0.02), Precision(networks=24, batch=8).interim)
     assert (early.verdict, early.open) == (HOLDS, True)
 
@@ -100,18 +97,16 @@ def judge_in_a_sweep(analysis: Analysis, interim: tuple[int, ...]) -> Verdict:
     return ask(CHANGE, analysis, {}).verdict(Design(interim))
 
 
-def test_an_unclear_change_says_how_many_networks_would_decide_it() -> None:
-    verdict = judge(CHANGE, runs(1.03, 1.03, 0.06), {})
-    assert verdict.verdict == INCONCLUSIVE
-    found = re.search(r"about ([\d,]+) would decide it", verdict.reason)
-    assert found, verdict.reason
-    needed = int(found[1].replace(",", ""))
-    assert needed == max(answer.decided_by or 0 for answer in verdict.comparisons)
-    assert needed > 8
+def test_claims_of_changes_that_are_printed_together_are_covered_together() -> None:
+    analysis = runs(1.03, 1.03, 0.06)
+    analysis.claims = (CHANGE, CHANGE.model_copy(update={"id": "again"}))
+    one, other = verdicts(analysis)
+    assert one.comparisons[0].interval.confidence == pytest.approx(1 - 0.05 / 4)
+    assert one.comparisons == other.comparisons
 
 
 def test_a_change_is_never_contradicted_and_rarely_found_where_there_is_none() -> None:
     """Both comparisons together: at most one A/A in twenty, 2.5 of 50 sweeps."""
-    verdicts = [judge(CHANGE, runs(1.0, 1.0, 0.05, seed=seed), {}).verdict for seed in range(50)]
-    assert CONTRADICTED not in verdicts
-    assert verdicts.count(HOLDS) <= 7
+    seen = [judge(CHANGE, runs(1.0, 1.0, 0.05, seed=seed), {}).verdict for seed in range(50)]
+    assert CONTRADICTED not in seen
+    assert seen.count(HOLDS) <= 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,15 +12,18 @@ import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
-from torsweep.stats.claims.downloads import BestLevel, Equivalence, StairStep, WorstLevel
+from torsweep.stats.claims.downloads import BestLevel, Equivalence, NoImprovement, StairStep, WorstLevel
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
     INCONCLUSIVE,
     NO_DIFFERENCE,
     NOT_TESTED,
+    faster,
     judge,
+    within_factor,
 )
+from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.stats.streams.stairs import stair_table
@@ -82,27 +86,60 @@ def test_one_policy_is_enough_to_contradict() -> None:
     assert "round_robin" in next(i.statement for i in verdict.comparisons if i.shows == "no")
 
 
-def test_a_tie_is_no_difference_where_intervals_are_narrow_and_else_inconclusive() -> None:
+def test_there_is_no_difference_only_where_every_comparison_says_so() -> None:
     tie = {"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}
     verdict = judge(BEST, evidence(tie), {})
-    assert verdict.verdict == NO_DIFFERENCE
-    assert verdict.reason == "4 of 8 comparisons show no change as large as the margin"
-    assert [item.shows for item in verdict.comparisons].count("yes") == 4
-    assert judge(BEST, evidence(tie, noise=0.1), {}).verdict == INCONCLUSIVE
-    assert judge(BEST.model_copy(update={"margin": 0.001}), evidence(tie), {}).verdict == INCONCLUSIVE
+    assert (verdict.verdict, verdict.open) == (INCONCLUSIVE, False)
+    told = "4 of 8 comparisons show it; 4 of 8 show no change as large as the margin; 8 networks show "
+    assert verdict.reason.startswith(told)
+    even = evidence(dict.fromkeys(tie, 1.0))
+    assert judge(BEST, even, {}).verdict == NO_DIFFERENCE
+    assert judge(BEST, evidence(tie, noise=0.1), {}).open
 
 
-def test_what_is_inconclusive_says_how_many_networks_would_say_more() -> None:
+def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect() -> None:
     verdict = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, noise=0.04), {})
     assert verdict.verdict == INCONCLUSIVE
-    found = re.search(
-        r"; (\d+) networks would halve their intervals, about (\d+) would decide", verdict.reason
-    )
-    assert found, verdict.reason
-    halve, decide = map(int, found.groups())
-    assert halve == 25  # 2.365 / sqrt(8) = 0.836; 2.069 / sqrt(24) = 0.422, 2.064 / sqrt(25) = 0.413
-    more = evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, networks=3 * decide, noise=0.04)
-    assert judge(WORST, more, {}).verdict != INCONCLUSIVE
+    assert verdict.reason.endswith(verdict.can_show)
+    text = r"8 networks show a change of [\d.]+ % with a chance of 80 %, 16: [\d.]+ %, 32: [\d.]+ %"
+    assert re.fullmatch(text, verdict.can_show)
+    larger = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.5, "1000ms": 1.0}, noise=0.04), {})
+    assert (larger.verdict, larger.can_show) == (HOLDS, verdict.can_show)
+
+
+def test_reasons_are_in_the_terms_of_the_claim() -> None:
+    verdict = judge(STAIRS, evidence(RISING, depths={("1000ms", "1000ms"): 0.1}), {})
+    assert verdict.reason.startswith("4 of 14 comparisons contradict it: ")
+    assert "depth at 1000ms, circuit_policy ewma: a depth below 0.354, no stairs" in verdict.reason
+    slower = judge(BEST, evidence({"10ms": 1.0, "100ms": 0.8, "1000ms": 2.0}), {})
+    assert "web ttfb: 100ms against 10ms, circuit_policy ewma: 100ms is faster" in slower.reason
+    assert slower.reason.startswith("4 of 8 comparisons contradict it: ")
+    assert slower.reason.endswith("; and 1 more")
+
+
+NO_BETTER = NoImprovement(
+    **COMMON, test="no_improvement", levels=("1000ms", "100ms", "10ms"), metric="ttfb", margin=0.05
+)
+
+
+@pytest.mark.parametrize(
+    ("at_10ms", "noise", "expected"),
+    [(1.3, 0.01, HOLDS), (1.0, 0.01, HOLDS), (0.9, 0.01, CONTRADICTED), (1.0, 0.2, INCONCLUSIVE)],
+)
+def test_that_nothing_improves_is_one_sided(at_10ms: float, noise: float, expected: str) -> None:
+    """A slower level does not contradict it, as it does an equivalence."""
+    medians = {"10ms": at_10ms, "100ms": 1.0, "1000ms": 1.0}
+    verdict = judge(NO_BETTER, evidence(medians, noise=noise), {})
+    assert verdict.verdict == expected
+    names = ["100ms against 1000ms", "10ms against 1000ms", "10ms against 100ms"]
+    assert [item.statement.removeprefix("web ttfb: ") for item in verdict.comparisons] == names
+
+
+def test_margins_are_the_same_factor_in_both_directions() -> None:
+    interval = Interval(0.0, faster(0.05) + 1e-9, 0.05 - 1e-9, 8, 0.95)
+    assert within_factor(0.05)(interval)
+    assert np.log1p(faster(0.05)) == pytest.approx(-np.log1p(0.05))
+    assert not within_factor(0.05)(replace(interval, low=-0.05))
 
 
 def test_relative_differences_are_the_same_from_either_side() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -29,7 +30,6 @@ def _found(*values: tuple[str, float, float]) -> ClaimsFile:
             Interval(0, low, high, 8, 0.975),
             "",
             said,
-            {},
         )
         for said, low, high in values
     ]
@@ -70,17 +70,39 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path: Path) -> Non
         "8 networks of ci, emulation, era today",
     ]
     assert said[3:7] == [
-        "web, first byte −6.0 % −10.0 % to −2.0 % shown",
-        "web, last byte 0.0 % −1.0 % to +1.0 % no difference",
-        "bulk, first byte −5.0 % −20.0 % to +10.0 % not shown, more than 10,000 networks would decide",
-        "bulk, last byte −5.0 % −20.0 % to +10.0 % not shown, more than 10,000 networks would decide",
+        "web, first byte −6.0 % −10.0 % to −2.0 % shown –",
+        "web, last byte 0.0 % −1.0 % to +1.0 % no difference –",
+        "bulk, first byte −5.0 % −20.0 % to +10.0 % not shown –",
+        "bulk, last byte −5.0 % −20.0 % to +10.0 % not shown –",
     ]
     page = (
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )
-    assert said[7] == f"page: {page}/kistschedruninterval_1_msec.html"
+    assert said[7] == "Intervals: all 4 together with 95 %"
+    assert said[8] == f"page: {page}/kistschedruninterval_1_msec.html"
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
     assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
+
+
+def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path: Path) -> None:
+    def looks() -> dict[str, float]:
+        (file,) = tmp_path.glob("torsweep-studies/*/experiments/*/looks.json")
+        found: dict[str, float] = json.loads(file.read_text())
+        return found
+
+    torsweep(*ASKED)
+    assert looks() == {"8": 0.8}
+    torsweep(*ASKED)
+    assert looks() == {"8": 0.8}, "the same look again costs nothing"
+    (file,) = tmp_path.glob("torsweep-studies/*/experiments/*/experiment.yaml")
+    torsweep(*ASKED, "--networks", "16", "--dry-run")
+    assert yaml.safe_load(file.read_text())["precision"]["looks"] == {8: 0.8}, "a plan is no look"
+    torsweep(*ASKED, "--networks", "16")
+    assert yaml.safe_load(file.read_text())["precision"]["looks"] == {8: 0.8, 16: 0.9}
+    code, _, err = torsweep(*ASKED, "--networks", "4")
+    assert code == 2
+    problem = "--networks: is fewer than this comparison has been looked at with, got 4"
+    assert f"{problem}; accepted: 8 or more" in err
 
 
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from torsweep.stats.inference.intervals import Interval
 from torsweep.study.verdict import Line, percent
 
 
-def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8, **found: int) -> Answer:
+def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8) -> Answer:
     middle = (low + high) / 2
     interval = Interval(middle, low, high, networks, 0.975)
-    return Answer("web ttfb", interval, interval, "not 0", shows, found)
+    return Answer("web ttfb", interval, interval, "not 0", shows)
 
 
 def test_runs_that_are_alike_to_the_last_byte_show_that_there_is_no_effect() -> None:
@@ -32,9 +32,7 @@ def test_runs_that_are_alike_to_the_last_byte_show_that_there_is_no_effect() -> 
     [
         (answer("yes", 0.01, 0.1), "shown"),
         (answer("no difference", -0.01, 0.01), "no difference"),
-        (answer("unclear", yes=21, **{"no difference": 30}), "not shown, 13 more networks would decide"),
-        (answer("unclear", yes=9), "not shown, 1 more network would decide"),
-        (answer("unclear"), "not shown, more than 10,000 networks would decide"),
+        (answer("unclear"), "not shown"),
         (
             answer("unclear", float("nan"), float("nan"), networks=1),
             "not shown, as one network has no interval",
@@ -47,6 +45,12 @@ def test_runs_that_are_alike_to_the_last_byte_show_that_there_is_no_effect() -> 
 )
 def test_verdicts(given: Answer, verdict: str) -> None:
     assert Line("web, first byte", given).verdict == verdict
+
+
+def test_a_line_says_what_so_many_networks_can_show() -> None:
+    able = replace(answer("unclear"), can_show={8: 0.24, 16: 0.17, 32: 0.052})
+    assert Line("web, first byte", able).can_show == "24 %, 16: 17 %, 32: 5.2 %"
+    assert Line("web, first byte", answer("unclear")).can_show == "–"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ the stair-step compares depths (:mod:`torsweep.stats.streams.stairs`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +20,17 @@ from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
 from torsweep.stats.claims.claim import ClientClaim
-from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
+from torsweep.stats.claims.judging import (
+    Question,
+    above,
+    below,
+    faster,
+    other_levels,
+    place_text,
+    verdicts,
+    within,
+    within_factor,
+)
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -83,8 +95,9 @@ class _ExtremeLevel(_MedianClaim):
                 "> 0" if best else "< 0",
                 above(0) if best else below(0),
                 below(0) if best else above(0),
-                within(margin),
+                within_factor(margin),
                 logarithms=True,
+                contrary=f"{other} is {'faster' if best else 'slower'}",
             )
             for metric in self.metrics
             for other in other_levels(self, analysis, self.level)
@@ -112,13 +125,13 @@ class WorstLevel(_ExtremeLevel):
 
 
 class Equivalence(_MedianClaim):
-    """No level moves the median of ``metric`` by more than ``margin``, as a share of the baseline's."""
+    """No level moves the median of ``metric`` from the baseline's by more than ``margin``."""
 
     test: Literal["equivalence"]
     metric: MetricName
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     margin: Margin
-    """The largest change that counts as none, as a share of the baseline's median."""
+    """The largest change that counts as none: 0.05 is a factor of 1.05 either way."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's. Shown: two one-sided tests at 5 % (Schuirmann 1987), that
@@ -128,13 +141,50 @@ class Equivalence(_MedianClaim):
             Question(
                 f"{self.kind} {self.metric}: {other} against {reference}{place_text(self, levels)}",
                 self.log_ratio(analysis, self.metric, levels, reference, other),
-                f"within ±{margin:g}",
-                within(margin),
-                lambda i: above(margin)(i) or below(-margin)(i),
+                f"within a factor of {1 + margin:g}",
+                within_factor(margin),
+                lambda i: above(margin)(i) or below(faster(margin))(i),
                 confidence=1 - 2 * (1 - CONFIDENCE),
                 logarithms=True,
+                contrary="differs by more than the margin",
+                keeps_margin=True,
             )
             for other in other_levels(self, analysis, reference)
+        ]
+
+
+class NoImprovement(_MedianClaim):
+    """No level of the list has a median of ``metric`` that is shorter than that of one before it by more than
+    ``margin``; longer ones do not matter."""
+
+    test: Literal["no_improvement"]
+    levels: Annotated[tuple[Level, ...], Field(min_length=2)]
+    """Levels of the knob, in the order in which the claim says that nothing improves."""
+    metric: MetricName
+    """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
+    margin: Margin
+    """The largest improvement that counts as none: 0.05 is a time divided by 1.05."""
+
+    def own_levels(self) -> Sequence[str]:
+        """All of the list."""
+        return self.levels
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Each level against each one before it: non-inferiority, one-sided at 5 % (the lower end of the 90 %
+        interval). Shown: it is not shorter by more than the margin. The opposite: it is."""
+        edge = faster(self.margin)
+        return [
+            Question(
+                f"{self.kind} {self.metric}: {later} against {earlier}{place_text(self, levels)}",
+                self.log_ratio(analysis, self.metric, levels, earlier, later),
+                f"> {edge:.3f}",
+                above(edge),
+                below(edge),
+                confidence=1 - 2 * (1 - CONFIDENCE),
+                logarithms=True,
+                contrary=f"{later} is faster by more than the margin",
+            )
+            for earlier, later in combinations(self.levels, 2)
         ]
 
 
@@ -163,7 +213,7 @@ class AnyChange(_MedianClaim):
                 "not 0",
                 lambda i: above(0)(i) or below(0)(i),
                 lambda i: False,
-                within(margin),
+                within_factor(margin),
                 logarithms=True,
             )
             for other in other_levels(self, analysis, reference)
@@ -210,14 +260,18 @@ class StairStep(ClientClaim):
         visible, hidden = above(VISIBLE_DEPTH), below(VISIBLE_DEPTH)
         same = within(analysis.margin if self.margin is None else self.margin)
         claimed = depths(level, level)
-        questions = [Question(f"depth at {level}{place}", claimed, f"> {edge}", visible, hidden)]
+        no_stairs, stairs = f"a depth below {edge}, no stairs", f"a depth above {edge}, stairs too"
+        name = f"depth at {level}{place}"
+        questions = [Question(name, claimed, f"> {edge}", visible, hidden, contrary=no_stairs)]
         for other in other_levels(self, analysis, level):
             for period in (other, level):
                 name = f"depth at {other}, period {period}{place}"
-                questions.append(Question(name, depths(other, period), f"< {edge}", hidden, visible))
+                values = depths(other, period)
+                questions.append(Question(name, values, f"< {edge}", hidden, visible, contrary=stairs))
             deeper = claimed - depths(other, level)
             name = f"depth at {level} less that at {other}, period {level}{place}"
-            questions.append(Question(name, deeper, "> 0", above(0), below(0), same))
+            shallower = f"the stairs at {level} are shallower"
+            questions.append(Question(name, deeper, "> 0", above(0), below(0), same, contrary=shallower))
         return questions
 
 

@@ -8,25 +8,28 @@ A claim is split into questions: a number for each network, and the range it sho
 the interval of every question shows what it should: an intersection–union test, for which each at 95 % is
 enough. It is **contradicted** when at least one shows the opposite in its simultaneous interval, where
 Bonferroni over the claim's questions guards against finding one by asking many. There is **no difference**
-when none is contradicted and at least one has its simultaneous interval within ± the margin of no difference:
-the claim then cannot hold by more than the margin. Otherwise it is **inconclusive**, as it always is with one
-network; the reason then says how many networks would say more. Knobs that the claim does not name stay at the
-baseline's level.
+when every one has its simultaneous interval within ± the margin of no difference. Otherwise it is
+**inconclusive**, as it always is with one network.
 
 A claim that there is a change (``any_shows``) is the other way round, a union–intersection test: it holds
 when the simultaneous interval of any question shows one, there is no difference when those of all are within
-the margin, and more networks are asked for as long as one of its questions is unclear.
+the margin, and more networks may be added for as long as one of its questions is unclear. The simultaneous
+intervals of all such claims of a plan cover together, as they are printed together.
+
+What so many networks can show at all, whatever they show, follows from the spread over networks alone
+(:mod:`torsweep.stats.inference.power`). Knobs that the claim does not name stay at the baseline's level.
 
 Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
 as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
 two is called the reference (a mean of ratios is above 1 in both directions when networks vary). Intervals are
-worked out on the logarithms and given as relative differences.
+worked out on the logarithms and given as relative differences; a margin of 5 % is a factor of 1.05 either
+way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,22 +37,28 @@ from torsweep.stats.claims.claim import Claim
 from torsweep.stats.inference.interim import FIXED, Design, IntervalOf
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
-    MOST,
     Interval,
     bonferroni,
     exponential,
     fewest_for_median,
     median_interval,
-    networks_to_halve,
-    networks_to_show,
     t_interval,
+)
+from torsweep.stats.inference.power import (
+    MULTIPLES,
+    equivalence_power,
+    percent_text,
+    power,
+    shown_by,
+    shown_text,
 )
 from torsweep.stats.statistic import Analysis, Levels
 
 HOLDS, CONTRADICTED, NO_DIFFERENCE = "holds", "contradicted", "no difference"
 INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested"
 
-YES, NO, NOTHING, UNCLEAR = "yes", "no", "no difference", "unclear"
+YES, NO, UNCLEAR = "yes", "no", "unclear"
+"""What a comparison shows; or :data:`NO_DIFFERENCE`."""
 
 Reading = Callable[[Interval], bool]
 
@@ -69,16 +78,26 @@ def within(margin: float) -> Reading:
     return lambda interval: interval.low > -margin and interval.high < margin
 
 
+def within_factor(margin: float) -> Reading:
+    """Whether a relative difference lies within a factor of 1 + ``margin`` either way."""
+    return lambda interval: interval.low > faster(margin) and interval.high < margin
+
+
+def faster(margin: float) -> float:
+    """The relative difference that undoes ``margin``: as far from 0, in logarithms, below it."""
+    return 1 / (1 + margin) - 1
+
+
 @dataclass(frozen=True)
 class Answer:
     """One number a claim rests on, with its interval over networks and what it shows.
 
-    ``required`` is the range it should lie in, as text; ``interval`` is the one ``shows`` was read from (90 %
-    for an equivalence, the simultaneous one for a change, else 95 %), ``simultaneous`` covers all questions
-    of the claim. ``shows`` is ``yes``, ``no`` (the opposite), ``no difference`` (none as large as the margin)
-    or ``unclear``. Of an unclear one, ``networks_for`` says about how many networks would make it each of
-    these, where an answer that the values do not point to is left out, and ``halved_by`` how many would halve
-    ``interval``; None where there is none, or no number would.
+    ``required`` is the range it should lie in, and ``contrary`` what the opposite is, as text; ``interval``
+    is the one ``shows`` was read from (90 % for an equivalence, the simultaneous one for a change, else
+    95 %), ``simultaneous`` covers all questions of the claim. ``shows`` is ``yes``, ``no`` (the opposite),
+    ``no difference`` (none as large as the margin) or ``unclear``. ``can_show`` says, by the number of
+    networks, what these, and more like them, show with a chance of 80 %, whatever these show; it is empty
+    where the spread over networks is not known.
     """
 
     statement: str
@@ -86,13 +105,8 @@ class Answer:
     simultaneous: Interval
     required: str
     shows: str
-    networks_for: dict[str, int]
-    halved_by: int | None = None
-
-    @property
-    def decided_by(self) -> int | None:
-        """About how many networks would decide an unclear answer, either way; None where none would."""
-        return min(self.networks_for.values(), default=None)
+    can_show: dict[int, float] = field(default_factory=dict)
+    contrary: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +116,9 @@ class Question:
 
     ``values`` are in the order in which networks were added, NaN where one has none; where they are
     ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
-    shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for.
+    shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for, and
+    ``contrary`` what ``opposite`` does, as it goes on after the statement. ``keeps_margin``: ``shown`` asks
+    that a margin is kept.
     """
 
     statement: str
@@ -114,6 +130,8 @@ class Question:
     confidence: float = CONFIDENCE
     logarithms: bool = False
     counted: bool = False
+    contrary: str = ""
+    keeps_margin: bool = False
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
         """The answer, whose simultaneous interval has the confidence ``together``."""
@@ -121,11 +139,9 @@ class Question:
         each = self._relative(design.interval(self.values, self.confidence, of))
         simultaneous = self._relative(design.interval(self.values, together, of))
         shows = self.shows(each, simultaneous)
-        said = (self.statement, each, simultaneous, self.required, shows)
-        if shows != UNCLEAR or len(self.values) < 2 or not np.isfinite(self.values).all():
-            return Answer(*said, {})
-        halved = networks_to_halve(self.values, self.counted, self.confidence) if each.known else None
-        return Answer(*said, self._networks_for(together), halved)
+        contrary = self.contrary or f"not {self.required}"
+        can_show = self._can_show(design)
+        return Answer(self.statement, each, simultaneous, self.required, shows, can_show, contrary)
 
     def shows(self, each: Interval, simultaneous: Interval) -> str:
         """What an interval and the simultaneous one show: ``shown`` reads the first, the rest the second."""
@@ -134,34 +150,41 @@ class Question:
         if simultaneous.known and self.opposite(simultaneous):
             return NO
         if simultaneous.known and self.nothing and self.nothing(simultaneous):
-            return NOTHING
+            return NO_DIFFERENCE
         return UNCLEAR
 
-    def _networks_for(self, together: float) -> dict[str, int]:
-        readings = (
-            (YES, self.shown, self.confidence),
-            (NO, self.opposite, together),
-            (NOTHING, self.nothing, together),
-        )
-        found: dict[str, int] = {}
-        for name, reading, confidence in readings:
-            if reading is not None:
-                relative = _of_relative(reading) if self.logarithms else reading
-                needed = networks_to_show(self.values, self.counted, confidence, relative)
-                found |= {} if needed is None else {name: needed}
-        return found
+    def _can_show(self, design: Design) -> dict[int, float]:
+        many = len(self.values)
+        if self.counted or many < 2 or not np.isfinite(self.values).all() or np.ptp(self.values) == 0:
+            return {}
+        # Each number as the next look, but for one that is fixed.
+        confidences = {
+            number: (design.look(number) if design.interim else design).confidence_at(number, self.confidence)
+            for number in (many * each for each in MULTIPLES)
+        }
+        chance = equivalence_power if self.keeps_margin else power
+        sizes = shown_by(float(np.std(self.values, ddof=1)), confidences, chance)
+        return {many: float(np.expm1(size)) for many, size in sizes.items()} if self.logarithms else sizes
+
+    def can_show_text(self, answer: Answer, unit: str = "network") -> str:
+        """What ``answer`` says of what can be shown, as a sentence."""
+        what = "no change beyond ±" if self.keeps_margin else "a change of "
+        if not self.logarithms:
+            what = what.replace("change", "difference")
+        sizes = {
+            many: percent_text(size) if self.logarithms else f"{size:.2g}"
+            for many, size in answer.can_show.items()
+        }
+        return shown_text(sizes, what, unit)
 
     def _relative(self, interval: Interval) -> Interval:
         return exponential(interval) if self.logarithms else interval
 
 
-def _of_relative(reading: Reading) -> Reading:
-    return lambda interval: reading(exponential(interval))
-
-
 @dataclass(frozen=True)
 class Verdict:
-    """What the plan says about a claim. ``setting`` names the levels of knobs the plan adds."""
+    """What the plan says about a claim. ``setting`` names the levels of knobs the plan adds; ``can_show``
+    says what so many networks can show of it at all, by the comparison that varies most."""
 
     claim: str
     text: str
@@ -171,6 +194,7 @@ class Verdict:
     reason: str
     comparisons: tuple[Answer, ...] = ()
     any_shows: bool = False
+    can_show: str = ""
 
     @property
     def open(self) -> bool:
@@ -183,31 +207,51 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A claim in one setting, with the questions it comes to; ``open_because`` says why there are none."""
+    """A claim in one setting, with the questions it comes to; ``open_because`` says why there are none.
+
+    ``family`` is how many questions the simultaneous intervals cover together; 0: those of the claim.
+    """
 
     claim: Claim
     setting: str
     questions: tuple[Question, ...]
     open_because: str = ""
+    family: int = 0
 
     def verdict(self, design: Design = FIXED) -> Verdict:
         """What the questions say together, in a sweep of ``design``."""
         head = (self.claim.id, self.claim.text, self.claim.test_name(), self.setting)
         if not self.questions:
             return Verdict(*head, NOT_TESTED, self.open_because)
-        together, questions = bonferroni(CONFIDENCE, len(self.questions)), self.questions
+        together, questions = bonferroni(CONFIDENCE, self.family or len(self.questions)), self.questions
         if self.claim.any_shows:
             questions = tuple(replace(question, confidence=together) for question in questions)
         answers = tuple(question.answer(together, design) for question in questions)
+        can_show = _can_show(questions, answers)
         sum_up = _sum_up_any if self.claim.any_shows else _sum_up
-        return Verdict(*head, *sum_up(answers), answers, self.claim.any_shows)
+        verdict, reason = sum_up(answers)
+        if verdict == INCONCLUSIVE and can_show:
+            reason = f"{reason}; {can_show}"
+        return Verdict(*head, verdict, reason, answers, self.claim.any_shows, can_show)
+
+
+def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
+    """What can be shown, by the comparison that varies most; empty where no spread is known."""
+    able = [each for each in zip(questions, answers, strict=True) if each[1].can_show]
+    widest = max(able, key=lambda each: next(iter(each[1].can_show.values())), default=None)
+    return widest[0].can_show_text(widest[1]) if widest else ""
 
 
 def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
     """What each claim comes to, in each setting of the knobs that the plan adds."""
-    for claim in analysis.claims:
-        for setting in analysis.settings:
-            yield ask(claim, analysis, setting)
+    all_of_plan = [
+        ask(claim, analysis, setting) for claim in analysis.claims for setting in analysis.settings
+    ]
+    of_changes = [inquiry for inquiry in all_of_plan if inquiry.claim.any_shows]
+    for each in all_of_plan:
+        beside = [other for other in of_changes if other.setting == each.setting]
+        family = sum(len(other.questions) for other in beside) if each.claim.any_shows else 0
+        yield replace(each, family=family)
 
 
 def verdicts(analysis: Analysis) -> tuple[Verdict, ...]:
@@ -256,69 +300,49 @@ def other_levels(claim: Claim, analysis: Analysis, level: str) -> list[str]:
     return [other for other in analysis.levels[claim.knob] if other != level]
 
 
+MOST_NAMED = 3
+"""Comparisons that a reason names."""
+
+
 def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
-    shown = {shows: [c for c in answers if c.shows == shows] for shows in (NO, NOTHING, UNCLEAR)}
+    shown = {shows: [c for c in answers if c.shows == shows] for shows in (YES, NO, NO_DIFFERENCE, UNCLEAR)}
     if shown[NO]:
-        return CONTRADICTED, f"{len(shown[NO])} of {len(answers)} comparisons show the opposite"
-    if shown[NOTHING]:
-        many = f"{len(shown[NOTHING])} of {len(answers)} comparisons"
-        return NO_DIFFERENCE, f"{many} show no change as large as the margin"
-    unclear = shown[UNCLEAR]
-    if not unclear:
+        named = "; ".join(f"{c.statement}: {c.contrary}" for c in shown[NO][:MOST_NAMED])
+        more = f"; and {len(shown[NO]) - MOST_NAMED} more" if len(shown[NO]) > MOST_NAMED else ""
+        return CONTRADICTED, f"{len(shown[NO])} of {len(answers)} comparisons contradict it: {named}{more}"
+    if len(shown[NO_DIFFERENCE]) == len(answers):
+        return NO_DIFFERENCE, f"all {len(answers)} comparisons show no change as large as the margin"
+    if len(shown[YES]) == len(answers):
         return HOLDS, f"all {len(answers)} comparisons show it"
-    return INCONCLUSIVE, _why_unclear(unclear, len(answers))
+    return INCONCLUSIVE, _parts(shown[YES], shown[NO_DIFFERENCE], shown[UNCLEAR], "it")
 
 
 def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
     """What the answers of a claim come to that holds when any of them shows it."""
-    shown, nothing, unclear = ([c for c in answers if c.shows == shows] for shows in (YES, NOTHING, UNCLEAR))
-    many = len(answers)
-    open_because = _why_unclear(unclear, many, each=True) if unclear else ""
+    shown, same, unclear = (
+        [c for c in answers if c.shows == shows] for shows in (YES, NO_DIFFERENCE, UNCLEAR)
+    )
     if shown:
-        rest = [f"{len(nothing)} show no change as large as the margin"] if nothing else []
-        rest += [open_because] if unclear else []
-        return HOLDS, "; ".join([f"{len(shown)} of {many} comparisons show a change", *rest])
+        return HOLDS, _parts(shown, same, unclear, "a change")
     if unclear:
-        return INCONCLUSIVE, open_because
-    return NO_DIFFERENCE, f"all {many} comparisons show no change as large as the margin"
+        return INCONCLUSIVE, _parts(shown, same, unclear, "a change")
+    return NO_DIFFERENCE, f"all {len(answers)} comparisons show no change as large as the margin"
 
 
-def _why_unclear(unclear: Sequence[Answer], answers: int, each: bool = False) -> str:
-    """Why so many of ``answers`` are unclear, and how many networks would decide the claim, or ``each`` of
-    them."""
+def _parts(shown: Sequence[Answer], same: Sequence[Answer], unclear: Sequence[Answer], what: str) -> str:
+    """How many comparisons show ``what``, how many that there is no difference, and why the rest does not."""
+    many = len(shown) + len(same) + len(unclear)
+    parts = [f"{len(shown)} of {many} comparisons show {what}"] if shown else []
+    parts += [f"{len(same)} of {many} show no change as large as the margin"] if same else []
+    return "; ".join([*parts, _why_unclear(unclear, many)] if unclear else parts)
+
+
+def _why_unclear(unclear: Sequence[Answer], answers: int) -> str:
     if all(c.interval.networks < 2 for c in unclear):
         return "fewer than two networks to compare"
     if all(np.isnan(c.interval.mean) for c in unclear):
         return "a network never reached the quantile, or had too few downloads"
-    many = f"{len(unclear)} of {answers} comparisons are unclear"
     if all(not c.interval.known for c in unclear):
         fewest = fewest_for_median(unclear[0].interval.confidence)
-        many = f"an interval of counts, or of values that are all alike, takes {fewest} networks or more"
-    return f"{many}; {_networks_needed(unclear, _for_each(unclear) if each else _for_one_verdict(unclear))}"
-
-
-def _for_one_verdict(unclear: Sequence[Answer]) -> int | None:
-    """About how many networks decide a claim that takes all answers: one is enough against it."""
-    enough = [c.networks_for[shows] for c in unclear for shows in (NO, NOTHING) if shows in c.networks_for]
-    if all(YES in c.networks_for for c in unclear):
-        enough.append(max(c.networks_for[YES] for c in unclear))
-    return min(enough, default=None)
-
-
-def _for_each(unclear: Sequence[Answer]) -> int | None:
-    """About how many networks decide every one of these answers."""
-    needed = [c.decided_by for c in unclear if c.decided_by is not None]
-    return max(needed) if len(needed) == len(unclear) else None
-
-
-def _networks_needed(unclear: Sequence[Answer], enough: int | None) -> str:
-    """How many networks would halve the intervals, and that about ``enough`` would decide the claim."""
-    if enough is None and any(np.isnan(c.interval.mean) for c in unclear):
-        return "how many networks would decide it cannot be told, as a network lacks a value"
-    decide = f"about {enough:,}" if enough is not None else f"more than {MOST:,}"
-    wide = [c for c in unclear if c.interval.known and c.interval.high > c.interval.low]
-    if not wide:
-        return f"{decide} networks would decide it"
-    halves = [c.halved_by for c in wide if c.halved_by is not None]
-    half = f"{max(halves):,}" if len(halves) == len(wide) else f"more than {MOST:,}"
-    return f"{half} networks would halve their intervals, {decide} would decide it"
+        return f"an interval of counts, or of values that are all alike, takes {fewest} networks or more"
+    return f"{len(unclear)} of {answers} comparisons are unclear"

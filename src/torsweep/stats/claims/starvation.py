@@ -101,4 +101,6 @@ def _starved(values: np.ndarray, place: str, some: bool) -> Question:
     """Whether at least one stream starves, or less than one."""
     one_or_more, less = (lambda i: i.low >= 1), below(1)
     required, shown, opposite = ("≥ 1", one_or_more, less) if some else ("< 1", less, one_or_more)
-    return Question(f"starved, {place}", values, required, shown, opposite, counted=True)
+    contrary = "no stream starves" if some else "a stream starves, or more"
+    name = f"starved, {place}"
+    return Question(name, values, required, shown, opposite, counted=True, contrary=contrary)

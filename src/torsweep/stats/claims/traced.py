@@ -16,7 +16,7 @@ from torsweep.config.variant import Level
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
 from torsweep.stats.claims.claim import Claim, ClientClaim, Share
-from torsweep.stats.claims.judging import Question, above, below, place_text, within
+from torsweep.stats.claims.judging import Question, above, below, place_text, within_factor
 from torsweep.stats.statistic import Analysis, Levels, MetricName
 from torsweep.stats.streams.differences import networks_at
 from torsweep.units import Between, DurationNs
@@ -110,8 +110,9 @@ class QuietSlower(_CellClaim):
                 "> 0",
                 above(0),
                 below(0),
-                within(same),
+                within_factor(same),
                 logarithms=True,
+                contrary="quiet circuits are faster",
             )
         ]
 

@@ -1,2 +1,1 @@
-"""Intervals over networks, how many more networks would decide something, and intervals of a growing
-sweep."""
+"""Intervals over networks, also of comparisons that grow, and what so many networks can show."""

@@ -1,20 +1,25 @@
-"""Intervals of a sweep whose claims are judged after each batch of networks, until they are decided.
+"""Intervals of a comparison that is looked at while networks are added.
 
 In: one number for each network, in the order in which the networks were added, and the numbers of networks at
-which there is an interim analysis. Out: an :class:`~torsweep.stats.inference.intervals.Interval` whose
-confidence holds although the sweep ends when its data say so.
+which there is a look: an interim analysis of ``replicates: auto``, or a verdict that a user was shown. Out:
+an :class:`~torsweep.stats.inference.intervals.Interval` whose confidence holds although somebody looked, and
+could have stopped, earlier.
 
-The t-intervals of all interim analyses cover the mean *together* with the confidence asked for (repeated
-confidence intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so
-that a sweep may end at any of them, for whatever reason. Their intersection is therefore an interval of that
-confidence too, and it can only shrink: no later analysis reverses a decision. If the intersection is empty,
-at least one of the intervals has missed the value; the last interval is then used. An analysis of values that
-were all alike says nothing of the spread and is passed over, unless it is the last.
+The t-intervals of all looks cover the mean *together* with the stated confidence (repeated confidence
+intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so that a
+comparison may end at any of them, for whatever reason. Their intersection is therefore an interval of that
+confidence too, and it can only shrink: no later look reverses a decision. If the intersection is empty, at
+least one of the intervals has missed the value; the last interval is then used. A look at values that were
+all alike says nothing of the spread and is passed over, unless it is the last.
 
-The error is spent by a function of the share of networks that there are (Lan and DeMets, Biometrika 70, 1983,
-659–663), here the one that they take after O'Brien and Fleming: hardly anything at first, where few networks
-with a skewed value cover least, and the last intervals are nearly as narrow as that of a sweep of a fixed
-size. The bounds follow from the recursive integration of Armitage, McPherson and Rowe (Journal of the Royal
+The error is spent bit by bit (Lan and DeMets, Biometrika 70, 1983, 659–663). ``replicates: auto`` states its
+looks and the most networks beforehand, and spends by the function that Lan and DeMets take after O'Brien and
+Fleming: hardly anything at first, and the last intervals are nearly as narrow as those of a fixed number. A
+user who adds networks states neither. The first look then spends :data:`FIRST_SHARE` of the error, so that
+who never grows the comparison pays little (5 % of the interval's width with 8 networks), and the look at n
+networks has spent all but the part (1 − FIRST_SHARE) · first / n, however many more will come.
+
+The bounds follow from the recursive integration of Armitage, McPherson and Rowe (Journal of the Royal
 Statistical Society A 132, 1969, 235–244) for known variance; a bound's p-value is then taken to the
 t-distribution of the analysis (the significance level approach of Pocock, Biometrika 64, 1977, 191–199).
 """
@@ -23,17 +28,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.stats.inference.intervals import Interval, t_interval
+from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
 
 NODES = 256
-"""Points of the Gauss–Legendre rule between the bounds of an analysis; 128 give the same six digits."""
+"""Points of the Gauss–Legendre rule between the bounds of a look; 128 give the same six digits."""
 
 FARTHEST_Z = 12.0
 """No bound is farther out: beyond it lies less than 1e-32 of a normal distribution."""
@@ -47,24 +53,45 @@ def obrien_fleming_spending(share: float, error: float) -> float:
     return float(4 * special.ndtr(special.ndtri(error / 4) / np.sqrt(share)))
 
 
-def interim_confidences(
-    networks: Sequence[int], confidence: float, spending: Spending = obrien_fleming_spending
-) -> npt.NDArray[np.float64]:
-    """Two-sided confidence of the t-interval at each interim analysis, of ``networks``, which rise.
+FIRST_SHARE = 0.8
+"""The share of the error that the first look of a comparison spends that may be looked at again."""
 
-    The last entry is the most networks there may be. With one analysis it is ``confidence`` itself.
+
+def grown_share(first: int, networks: int) -> float:
+    """The share of the error spent by a look at ``networks``, where the first was at ``first``."""
+    return 1 - (1 - FIRST_SHARE) * first / networks
+
+
+def interim_confidences(
+    networks: Sequence[int],
+    confidence: float,
+    spending: Spending = obrien_fleming_spending,
+) -> npt.NDArray[np.float64]:
+    """Two-sided confidence of the t-interval at each look, at ``networks``, which rise.
+
+    The last entry is the most networks there may be. With one look it is ``confidence`` itself.
     """
+    error = 1 - confidence
+    return confidences(
+        networks, [spending(each / networks[-1], error) / error for each in networks], confidence
+    )
+
+
+def confidences(
+    networks: Sequence[int], spent: Sequence[float], confidence: float
+) -> npt.NDArray[np.float64]:
+    """The same where the shares ``spent`` of the error are spent by each look."""
     shares = np.asarray(networks, dtype=float) / networks[-1]
-    spent = np.array([spending(share, 1 - confidence) for share in shares])
-    return 2 * special.ndtr(normal_bounds(shares, np.diff(spent, prepend=0.0))) - 1
+    error = np.asarray(spent) * (1 - confidence)
+    return 2 * special.ndtr(normal_bounds(shares, np.diff(error, prepend=0.0))) - 1
 
 
 def normal_bounds(
     shares: npt.NDArray[np.float64], crossing: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Bounds c of |Z| at each interim analysis, first crossed there with the probabilities ``crossing``.
+    """Bounds c of |Z| at each look, first crossed there with the probabilities ``crossing``.
 
-    ``shares`` are the parts of the information that each has, rising to 1. The score at an analysis is a
+    ``shares`` are the parts of the information that each has, rising to 1. The score at a look is a
     Brownian motion at the time ``share``; Z is the score over √share.
     """
     bounds = np.empty(len(shares))
@@ -112,12 +139,57 @@ IntervalOf = Callable[[np.ndarray, float], Interval]
 
 @dataclass(frozen=True)
 class Design:
-    """``interim`` are the numbers of networks at which a growing sweep is analysed; none: a fixed number."""
+    """``interim`` are the numbers of networks at which a comparison is looked at; none: a fixed number.
+
+    ``spent`` are the shares of the error spent by each look; none: those of O'Brien and Fleming.
+    """
 
     interim: tuple[int, ...] = ()
+    spent: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Design:
+        """The design of ``experiment``: its earlier looks, and those that ``replicates`` plans."""
+        design = cls(tuple(experiment.precision.looks), tuple(experiment.precision.looks.values()))
+        if experiment.interim:
+            return design.planned(experiment.interim)
+        return design.look(len(experiment.seeds)) if design.interim else design
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The share of the error spent by each look."""
+        error = 1 - CONFIDENCE
+        planned = (obrien_fleming_spending(each / self.interim[-1], error) / error for each in self.interim)
+        return dict(zip(self.interim, self.spent or planned, strict=True))
+
+    def look(self, networks: int) -> Design:
+        """With one more look, which nobody planned, at ``networks``; the same where it has been, or where
+        more networks have been seen."""
+        if self.interim and networks <= self.interim[-1]:
+            return self
+        first = self.interim[0] if self.interim else networks
+        spent = tuple(self.shares.values())
+        return Design((*self.interim, networks), (*spent, max(grown_share(first, networks), *spent, 0.0)))
+
+    def planned(self, interim: tuple[int, ...]) -> Design:
+        """With looks planned at ``interim``, which spend what is left by the function after O'Brien and
+        Fleming; those before the last look that has been spend nothing."""
+        if not self.interim:
+            return Design(interim)
+        before = self.shares
+        last, left = self.interim[-1], 1 - self.spent[-1]
+        for networks in interim:
+            if networks > last:
+                share = obrien_fleming_spending(networks / interim[-1], left * (1 - CONFIDENCE))
+                before[networks] = 1 - left + share / (1 - CONFIDENCE)
+            else:
+                earlier = [share for number, share in before.items() if number <= networks]
+                before[networks] = max(earlier, default=0.0)
+        numbers = tuple(sorted(before))
+        return Design(numbers, tuple(before[number] for number in numbers))
 
     def check(self, networks: int) -> None:
-        """Raise InputError unless a sweep of ``networks`` networks is one that this design can leave."""
+        """Raise InputError unless a comparison of ``networks`` networks is one that this design can leave."""
         if self.interim and networks not in self.interim:
             accepted = ", ".join(map(str, self.interim))
             raise InputError(
@@ -125,15 +197,16 @@ class Design:
             )
 
     def interval(self, values: np.ndarray, confidence: float, of: IntervalOf = t_interval) -> Interval:
-        """The interval of ``values`` (one for each network) by ``of``, corrected for all analyses so far."""
+        """The interval of ``values`` (one for each network) by ``of``, corrected for all looks so far."""
         if not self.interim:
             return of(values, confidence)
-        whole = of(values, self.last_confidence(len(values), confidence))
-        if not whole.known:
+        if not np.isfinite(values).all():
             # One network without a value: there is no interval, now or earlier.
-            return Interval(whole.mean, np.nan, np.nan, whole.networks, confidence)
-        levels = zip(self.interim, _levels(self.interim, confidence), strict=True)
-        seen = [(values[:count], level) for count, level in levels if count <= len(values)]
+            return replace(of(values, confidence), low=np.nan, high=np.nan)
+        levels = zip(self.interim, _levels(self.interim, self.spent, confidence), strict=True)
+        # A look that spends nothing has a level of 1.
+        seen = [(values[:count], level) for count, level in levels if count <= len(values) and level < 1]
+        whole = of(values, self.confidence_at(len(values), confidence))
         intervals = [of(some, level) for some, level in seen if np.ptp(some) > 0]
         low = max((each.low for each in intervals if each.known), default=whole.low)
         high = min((each.high for each in intervals if each.known), default=whole.high)
@@ -141,15 +214,20 @@ class Design:
             low, high = whole.low, whole.high
         return Interval(whole.mean, low, high, whole.networks, confidence)
 
-    def last_confidence(self, networks: int, confidence: float) -> float:
+    def confidence_at(self, networks: int, confidence: float) -> float:
         """The confidence of the interval over ``networks`` networks by itself."""
-        levels = zip(self.interim, _levels(self.interim, confidence), strict=True) if self.interim else ()
-        return next((level for count, level in levels if count >= networks), confidence)
+        if not self.interim:
+            return confidence
+        levels = zip(self.interim, _levels(self.interim, self.spent, confidence), strict=True)
+        return next((min(level, _MOST_LEVEL) for count, level in levels if count >= networks), confidence)
 
 
 FIXED = Design()
 
+_MOST_LEVEL = 1 - 1e-12
+
 
 @functools.cache
-def _levels(interim: tuple[int, ...], confidence: float) -> tuple[float, ...]:
-    return tuple(float(level) for level in interim_confidences(interim, confidence))
+def _levels(interim: tuple[int, ...], spent: tuple[float, ...], confidence: float) -> tuple[float, ...]:
+    levels = confidences(interim, spent, confidence) if spent else interim_confidences(interim, confidence)
+    return tuple(float(level) for level in levels)

@@ -32,7 +32,6 @@ from scipy import special
 from torsweep.config.variant import one_knob_apart
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
-    MOST,
     Interval,
     t_interval,
 )
@@ -94,12 +93,16 @@ def spread_interval(values: _Floats, confidence: float = CONFIDENCE) -> Interval
     return Interval(spread, float(low), float(high), networks, confidence)
 
 
+MOST_NETWORKS = 10_000
+"""The most networks that are considered."""
+
+
 def networks_for(spread: float, margin: float, confidence: float = CONFIDENCE) -> int | None:
     """The fewest networks, two or more, whose interval of a mean of logarithms that spread so reaches no
-    farther than a relative ``margin``; None where there is no spread, or more than :data:`MOST`."""
+    farther than a relative ``margin``; None where there is no spread, or more than :data:`MOST_NETWORKS`."""
     if not spread > 0:
         return None
-    networks = np.arange(2, MOST + 1)
+    networks = np.arange(2, MOST_NETWORKS + 1)
     half = special.stdtrit(networks - 1, 0.5 + confidence / 2) * spread / np.sqrt(networks)
     enough = np.flatnonzero(half <= np.log1p(margin))
     return int(networks[enough[0]]) if len(enough) else None

@@ -1,4 +1,4 @@
-"""The smallest change that so many networks can be expected to show, against simulated comparisons."""
+"""The changes that so many networks can be expected to show, against simulated comparisons."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 from torsweep.config.network import load_network_config
-from torsweep.stats.inference import planning as module
 from torsweep.stats.inference.intervals import bands, bonferroni
-from torsweep.stats.inference.planning import Spread, basis, power, read_spreads, smallest_change, spread_of
+from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of
+from torsweep.stats.inference.power import (
+    POWER,
+    equivalence_power,
+    percent_text,
+    power,
+    shown_by,
+    shown_text,
+    smallest_shown,
+)
 
 HEADER = ",".join(Spread.__dataclass_fields__)
 ROWS = """\
@@ -29,28 +37,40 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("networks", "measures"), [(2, 1), (3, 2), (8, 1), (8, 2), (24, 4)])
-def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(study, networks, measures):
-    change = smallest_change("quarter", "emulation", "web", "ttfb", networks, measures=measures)
-    assert change is not None
+def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(networks, measures):
+    confidence = bonferroni(0.95, measures)
+    change = smallest_shown(0.4, networks, confidence)
     generator = np.random.default_rng(11)
-    values = np.log1p(change) + 0.4 * generator.normal(size=(networks, 40_000))
-    _, low, high = bands(values, bonferroni(0.95, measures))
-    assert np.mean((low > 0) | (high < 0)) == pytest.approx(module.POWER, abs=0.01)
+    values = change + 0.4 * generator.normal(size=(networks, 40_000))
+    _, low, high = bands(values, confidence)
+    assert np.mean((low > 0) | (high < 0)) == pytest.approx(POWER, abs=0.01)
+
+
+@pytest.mark.parametrize("networks", [3, 8, 24])
+def test_a_margin_of_that_size_is_kept_in_four_comparisons_of_five(networks):
+    margin = smallest_shown(0.4, networks, 0.9, equivalence_power)
+    values = 0.4 * np.random.default_rng(12).normal(size=(networks, 40_000))
+    _, low, high = bands(values, 0.9)
+    assert np.mean((low > -margin) & (high < margin)) == pytest.approx(POWER, abs=0.01)
 
 
 def test_power_without_a_change_is_the_error():
     assert power(7, 0.0, 2.3646) == pytest.approx(0.05, abs=1e-4)
 
 
-def test_more_networks_show_smaller_changes_and_more_measures_larger_ones(study):
-    def size(networks: int, measures: int = 1) -> float:
-        return smallest_change("quarter", "emulation", "web", "ttfb", networks, measures=measures) or 0.0
-
-    sizes = [size(networks) for networks in (2, 4, 8, 16, 64)]
+def test_more_networks_show_smaller_changes_and_more_measures_larger_ones():
+    sizes = [smallest_shown(0.4, networks, 0.95) for networks in (2, 4, 8, 16, 64)]
     assert sizes == sorted(sizes, reverse=True)
-    assert size(8, 2) > size(8)
+    assert smallest_shown(0.4, 8, 0.975) > smallest_shown(0.4, 8, 0.95)
     # Of many networks: (1.960 + 0.842) standard errors.
-    assert size(6_400) == pytest.approx(np.expm1(2.8016 * 0.4 / 80), rel=1e-3)
+    assert smallest_shown(0.4, 6_400, 0.95) == pytest.approx(2.8016 * 0.4 / 80, rel=1e-3)
+
+
+def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
+    assert shown_by(0.1, {1: 0.95, 2: 0.95}).keys() == {2}
+    text = shown_text({8: percent_text(0.2), 16: percent_text(0.034), 32: percent_text(1.2)})
+    assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: more than 100 %"
+    assert shown_text({}) == ""
 
 
 def test_the_row_of_the_engine_comes_before_that_of_the_model(study):
@@ -66,11 +86,10 @@ def test_the_row_of_the_engine_comes_before_that_of_the_model(study):
     assert basis(model, "shadow").endswith("in cellsim, as shadow has none yet")
 
 
-def test_where_nothing_is_known_there_is_no_size(study):
-    assert smallest_change("quarter", "shadow", "web", "ttfb", 1) is None
-    assert smallest_change("quarter", "shadow", "web", "ttfb", 8, era="2012") is None
-    assert smallest_change("quarter", "shadow", "bulk", "ttfb", 8) is None
-    assert smallest_change("my.yaml", "shadow", "web", "ttfb", 8) is None
+def test_where_nothing_is_known_there_is_no_row(study):
+    assert spread_of("quarter", "shadow", "web", "ttfb", era="2012") is None
+    assert spread_of("quarter", "shadow", "bulk", "ttfb", era="today") is None
+    assert spread_of("my.yaml", "shadow", "web", "ttfb", era="today") is None
 
 
 def test_the_file_that_ships_has_the_model_on_every_network_of_a_sweep():

@@ -1,0 +1,100 @@
+"""With which chance a change is shown, by how many networks.
+
+In: the spread of a value over networks, measured beforehand or in the networks that there are; a number of
+networks, and the confidence of their interval. Out: the change that is shown with a chance of :data:`POWER`.
+It never follows from the change just observed: a number of networks "that would decide" does, and promises
+nothing where there is no change.
+
+A change is shown where a t-interval excludes 0. Where the change is as large in every network, values vary by
+chance alone, and the power of the test is that of the noncentral t-distribution (Johnson, Kotz and
+Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). A change that is larger in some
+networks than in others takes more networks to show. Of a comparison that is looked at repeatedly this is the
+chance to be shown at that look alone: that at it or before is a little higher.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy import special
+
+from torsweep.stats.inference.intervals import t_quantile
+
+POWER = 0.8
+"""The chance with which a change of the size that is told is shown."""
+
+MULTIPLES = (1, 2, 4)
+"""Of the networks that there are: the numbers for which it is told."""
+
+_QUANTILES = 2_000
+"""Enough for a power that is right to three digits."""
+
+
+def power(freedom: int, noncentrality: float, bound: float) -> float:
+    """The chance that |t| of so many degrees of freedom is beyond ``bound``.
+
+    The mean over equally likely sample standard deviations (χ²) of the normal chance that each leaves.
+    """
+    likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    deviations = np.sqrt(special.chdtri(freedom, likely) / freedom)
+    beyond = special.ndtr(noncentrality - bound * deviations)
+    return float(np.mean(beyond + special.ndtr(-noncentrality - bound * deviations)))
+
+
+def equivalence_power(freedom: int, noncentrality: float, bound: float) -> float:
+    """The chance that the interval lies within ± a margin, where there is no change.
+
+    ``noncentrality`` is the margin in standard errors.
+    """
+    likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    room = noncentrality - bound * np.sqrt(special.chdtri(freedom, likely) / freedom)
+    return float(np.mean(np.maximum(2 * special.ndtr(room) - 1, 0)))
+
+
+Chance = Callable[[int, float, float], float]
+
+
+def smallest_shown(spread: float, networks: int, confidence: float, chance: Chance = power) -> float:
+    """The mean that the interval of ``networks`` networks, two or more, tells from 0 with a chance of
+    :data:`POWER`, in the unit of ``spread``, the standard deviation over networks; with
+    :func:`equivalence_power` the margin within which it keeps a mean of 0."""
+    bound = t_quantile(confidence, networks)
+    return _noncentrality(networks - 1, bound, chance) * spread / float(np.sqrt(networks))
+
+
+@functools.cache
+def _noncentrality(freedom: int, bound: float, chance: Chance) -> float:
+    low, high = 0.0, 1.0
+    while chance(freedom, high, bound) < POWER:
+        low, high = high, 2 * high
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if chance(freedom, middle, bound) >= POWER else (middle, high)
+    return high
+
+
+def shown_by(spread: float, confidences: Mapping[int, float], chance: Chance = power) -> dict[int, float]:
+    """The same for each number of networks that is two or more, with the confidence of its interval."""
+    return {
+        number: smallest_shown(spread, number, confidence, chance)
+        for number, confidence in confidences.items()
+        if number > 1
+    }
+
+
+def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
+    """``8 networks show a change of 20 % with a chance of 80 %, 16: 14 %``; nothing without ``sizes``."""
+    if not sizes:
+        return ""
+    (first, least), *more = sizes.items()
+    text = f"{first} {unit}s show {what}{least} with a chance of {100 * POWER:.0f} %"
+    return ", ".join([text, *(f"{number}: {size}" for number, size in more)])
+
+
+def percent_text(share: float) -> str:
+    """``14 %``, ``2.5 %`` or ``more than 100 %``."""
+    if share >= 1:
+        return "more than 100 %"
+    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"

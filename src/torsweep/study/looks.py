@@ -1,0 +1,47 @@
+"""The looks at a comparison: with how many networks its verdicts have been printed.
+
+In: a study's folder. Out: ``looks.json`` beside its experiment.yaml, and the design that allows for another
+look (:mod:`torsweep.stats.inference.interim`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from torsweep.config.reading import validate
+from torsweep.config.replicates import AUTO, Precision
+from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
+from torsweep.stats.inference.interim import Design
+from torsweep.storage import write_text
+
+LOOKS_FILE = "looks.json"
+
+
+def read_looks(experiment_file: Path) -> dict[int, float]:
+    """The share of the error spent by each look at the experiment in this file; empty before the first."""
+    file = experiment_file.with_name(LOOKS_FILE)
+    if not file.is_file():
+        return {}
+    return dict(validate(Precision, {"looks": read_json(file)}, file).looks)
+
+
+def with_look(looks: dict[int, float], replicates: int | str, most: int) -> dict[int, float]:
+    """``looks`` and, where ``replicates`` is a number, one with so many networks.
+
+    Raises InputError where more networks have been looked at; ``most`` are those of ``auto``.
+    """
+    number = most if replicates == AUTO else int(replicates)
+    if looks and number not in looks and number < max(looks):
+        problem, accepted = "is fewer than this comparison has been looked at with", f"{max(looks)} or more"
+        raise InputError(problem, key="--networks", value=replicates, accepted=accepted)
+    if replicates == AUTO:
+        return looks
+    return Design(tuple(looks), tuple(looks.values())).look(number).shares
+
+
+def record_look(experiment_file: Path, design: Design, networks: int) -> None:
+    """Keep that the verdicts with so many networks have been printed."""
+    looks = {str(number): share for number, share in design.shares.items() if number <= networks}
+    write_text(experiment_file.with_name(LOOKS_FILE), json.dumps(looks) + "\n")
