@@ -42,7 +42,7 @@ def test_refill_sweep_has_the_four_claims():
     assert tests == {
         "web_best_at_10ms": "best_level",
         "stair_step_at_1000ms": "stair_step",
-        "bulk_ttfb_not_improved": "equivalence",
+        "bulk_ttfb_not_improved": "no_improvement",
         "bulk_round_robin_worst_at_100ms": "worst_level",
     }
 

@@ -27,7 +27,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/spread.csv").write_text(f"{','.join(Spread.__dataclass_fields__)}\n{ROWS}")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("torsweep.study.plan.claims_of", lambda experiment: experiment.claims)
+    monkeypatch.setattr("torsweep.study.workload.claims_of", lambda experiment: experiment.claims)
 
 
 def comparison(network: str = "quarter", measured_s: int = 120, **looks: float) -> SimpleNamespace:

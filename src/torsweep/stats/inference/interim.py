@@ -207,6 +207,8 @@ class Design:
         # A look that spends nothing has a level of 1.
         seen = [(values[:count], level) for count, level in levels if count <= len(values) and level < 1]
         whole = of(values, self.confidence_at(len(values), confidence))
+        if all(len(some) < len(values) for some, _ in seen):
+            whole = replace(whole, low=np.nan, high=np.nan)
         intervals = [of(some, level) for some, level in seen if np.ptp(some) > 0]
         low = max((each.low for each in intervals if each.known), default=whole.low)
         high = min((each.high for each in intervals if each.known), default=whole.high)
@@ -225,6 +227,7 @@ class Design:
 FIXED = Design()
 
 _MOST_LEVEL = 1 - 1e-12
+"""That of a look that spends nothing, where a number is needed."""
 
 
 @functools.cache
