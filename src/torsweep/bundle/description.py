@@ -22,19 +22,7 @@ from rocrate.rocrate import ROCrate
 from torsweep import __version__
 from torsweep.config.experiment import Experiment
 from torsweep.ending import DATE_VARIABLE
-from torsweep.engines.table_files import (
-    BREAKDOWN_FILE,
-    CIRCUITS_FILE,
-    COSTS_FILE,
-    PASSAGES_FILE,
-    PROGRESS_FILE,
-    RECEIVED_FILE,
-    RELAY_RATES_FILE,
-    RELAYS_FILE,
-    ROUND_TRIPS_FILE,
-    STREAMS_FILE,
-    WIRE_FILE,
-)
+from torsweep.engines.table_schema import SCHEMAS
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
@@ -101,7 +89,7 @@ def citation_text(title: str, question: str, version: str, credit: Credit) -> st
 
 
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
-_MOST_BYTES = 8 * MIB
+_MOST_SUMS_BYTES = 8 * MIB
 
 
 def bundle_files(folder: Path) -> list[str]:
@@ -122,15 +110,13 @@ def read_sums(folder: Path) -> dict[str, str]:
     Raises InputError when there is no SHA256SUMS, or it is not as :func:`sums_text` writes it.
     """
     file = folder / SUMS_FILE
-    content = read_bytes(file, _MOST_BYTES, "no such file: this is no published result")
+    content = read_bytes(file, _MOST_SUMS_BYTES, "no such file: this is no published result")
     text = content.decode("utf-8", errors="replace")
-    found = {name: sha256 for sha256, name in _LINE.findall(text)}
-    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(found.items())):
+    sums = {name: sha256 for sha256, name in _LINE.findall(text)}
+    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())):
         raise InputError("is damaged", file=file, accepted="a line each file, as torsweep writes them")
-    return found
+    return sums
 
-
-CRATE_VERSION = "1.2"
 
 _SOFTWARE = "CreativeWork"
 """Programs are not described as SoftwareApplication: that type requires the address of a page, which not
@@ -147,7 +133,7 @@ _FORMATS: Mapping[str, str] = {
     ".png": "image/png",
     ".yaml": "application/yaml",
 }
-_WHAT: Mapping[str, str] = {
+_DESCRIPTIONS: Mapping[str, str] = {
     README_FILE: "What is here, and how to make it again",
     CITATION_FILE: "How to cite these results",
     SUMS_FILE: "The SHA-256 of every other file",
@@ -157,17 +143,7 @@ _WHAT: Mapping[str, str] = {
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
     "summaries/summary.json": "The text of summary.md, in parts",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
-    f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
-    f"tables/{CIRCUITS_FILE}": "Every circuit of a client, a row each",
-    f"tables/{COSTS_FILE}": "Processor time and memory of each process of tor, where tor ran",
-    f"tables/{PASSAGES_FILE}": "How long each cell stayed in a traced relay, where cells were traced",
-    f"tables/{PROGRESS_FILE}": "How far each download was at what time, where the runs were asked for it",
-    f"tables/{RECEIVED_FILE}": "What the clients of each kind received, second by second",
-    f"tables/{RELAY_RATES_FILE}": "Position and usable rate of each relay",
-    f"tables/{RELAYS_FILE}": "What each relay did, second by second",
-    f"tables/{ROUND_TRIPS_FILE}": "Round trips and windows of circuits, as exits saw them",
-    f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
-    f"tables/{WIRE_FILE}": "Packets and bytes that all hosts sent, second by second",
+    **{f"tables/{schema.file}": f"A row for each: {schema.meaning}" for schema in SCHEMAS},
 }
 _FOLDERS: Mapping[str, str] = {
     "figures": "Figure, or the points that it plots",
@@ -178,7 +154,7 @@ _FOLDERS: Mapping[str, str] = {
 
 def write_crate(folder: Path, title: str, experiment: Experiment, origin: Provenance, credit: Credit) -> None:
     """Write ro-crate-metadata.json into ``folder``, which has everything else but SHA256SUMS."""
-    crate = ROCrate(version=CRATE_VERSION)
+    crate = ROCrate(version="1.2")
     crate.name, crate.description = title, experiment.question
     crate.datePublished = credit.day
     report = experiment.report
@@ -216,18 +192,16 @@ def _add(crate: ROCrate, identifier: str, kind: str, **properties: object) -> An
 def _licence(crate: ROCrate, licence: str | None) -> Any:
     if licence is not None:
         return _add(crate, f"https://spdx.org/licenses/{licence}", "CreativeWork", name=licence)
-    return _add(
-        crate,
-        "#licence",
-        "CreativeWork",
-        name="No licence is stated",
-        description="Those who made these results have not said how they may be used.",
-    )
+    properties = {
+        "name": "No licence is stated",
+        "description": "Those who made these results have not said how they may be used.",
+    }
+    return _add(crate, "#licence", "CreativeWork", **properties)
 
 
 def _add_file(crate: ROCrate, name: str, size_bytes: int, source: Path | None) -> None:
     path = Path(name)
-    what = _WHAT.get(name) or f"{_FOLDERS.get(path.parts[0], 'File')}: {path.stem}"
+    what = _DESCRIPTIONS.get(name) or f"{_FOLDERS.get(path.parts[0], 'File')}: {path.stem}"
     properties = {
         "name": path.name,
         "description": what,

@@ -7,7 +7,6 @@ came from and its sanity statistics.
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import urllib.error
@@ -56,7 +55,7 @@ def import_latency(
     With ``one_way`` the file's numbers are delays of one direction and are doubled; those of a graph in GML
     always are, and mostly name their unit. ``origin`` is recorded beside the checksum.
     """
-    rtt_us, said = _read(file, file_format, unit, one_way)
+    rtt_us, notes = _read(file, file_format, unit, one_way)
     summary = check_matrix(rtt_us, file)
     mean = symmetric(rtt_us)
     pairs = measured_pairs(mean)
@@ -82,7 +81,7 @@ def import_latency(
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return [
         *_summary_lines(summary),
-        *said,
+        *notes,
         f"fit: relative error p50 {100 * statistics['fit_relative_error_p50']:.1f} %, "
         f"p90 {100 * statistics['fit_relative_error_p90']:.1f} %",
         f"written: {out / MODEL_FILE}",
@@ -139,8 +138,6 @@ def _summary_lines(summary: MatrixSummary) -> list[str]:
 KING_HOME = "https://pdos.csail.mit.edu/archive/p2psim/kingdata/"
 KING_FILE = "matrix"
 
-_CHUNK_BYTES = 1 << 16
-_MOST_BYTES = 200_000_000
 _TIMEOUT_S = 60
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -148,42 +145,21 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def download_king(base_url: str, file: Path) -> str:
     """Download ``matrix`` under ``base_url`` to ``file``; its SHA-256.
 
-    Raises InputError for an address that is not ``https``, TorsweepError when the server refuses, breaks off,
-    or sends a page instead of numbers.
+    Raises InputError for an address that is not ``https``, TorsweepError when the server refuses or breaks
+    off.
     """
     address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
     parts = urllib.parse.urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         problem = "not an address to download from"
         raise InputError(problem, key="--base-url", value=base_url, accepted="https")
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:
+            content = answer.read()
+    except urllib.error.HTTPError as error:
+        raise TorsweepError(f"{address}: the server answered {error.code} {error.reason}") from None
+    except (http.client.HTTPException, OSError) as error:
+        raise TorsweepError(f"{address}: cannot be downloaded: {getattr(error, 'reason', error)}") from None
     with whole_file(file) as temporary:
-        try:
-            return _download(address, temporary)
-        except urllib.error.HTTPError as error:
-            raise TorsweepError(f"{address}: the server answered {error.code} {error.reason}") from None
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            reason = getattr(error, "reason", error)
-            raise TorsweepError(f"{address}: cannot be downloaded: {reason}") from None
-
-
-def _download(address: str, file: Path) -> str:
-    digest, had = hashlib.sha256(), 0
-    with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer, file.open("wb") as written:
-        said = answer.headers.get("Content-Length")
-        while chunk := answer.read(_CHUNK_BYTES):
-            if not had:
-                _check_start(chunk, address)
-            had += len(chunk)
-            if had > _MOST_BYTES:
-                raise TorsweepError(f"{address}: more than {_MOST_BYTES} bytes, the King matrix has 19 MB")
-            digest.update(chunk)
-            written.write(chunk)
-    if not had or (said is not None and had != int(said)):
-        raise TorsweepError(f"{address}: the download broke off after {had} of {said or 'some'} bytes")
-    return digest.hexdigest()
-
-
-def _check_start(chunk: bytes, address: str) -> None:
-    """Numbers and blanks only: a log-in page or an error page is not a matrix."""
-    if not set(chunk[:1024]) <= set(b"0123456789.,- \t\r\n"):
-        raise TorsweepError(f"{address}: not a matrix of numbers, it begins with {chunk[:24]!r}")
+        temporary.write_bytes(content)
+    return sha256_of_file(file)
