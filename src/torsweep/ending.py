@@ -8,16 +8,12 @@ to a file, and the line says where.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
 
-from torsweep.errors import InputError, OutputError, TorsweepError
-
-DATE_VARIABLE = "SOURCE_DATE_EPOCH"
-"""Seconds since 1970 (https://reproducible-builds.org/specs/source-date-epoch): the date of what is built."""
+from torsweep.errors import OutputError, TorsweepError
 
 INTERRUPTED = 130
 """The exit code that a shell sees when Ctrl-C ended a process."""
@@ -35,12 +31,11 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
     through.
     """
     try:
-        _check_date()
         work()
     except TorsweepError as error:
-        return _said(program, str(error), error.exit_code)
+        return _ended(program, str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _said(program, "interrupted", INTERRUPTED)
+        return _ended(program, "interrupted", INTERRUPTED)
     except BrokenPipeError:
         # Nobody reads the output any more: print no error, and discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,19 +44,12 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
         if error.strerror is None:
             return _defect(program, error, debug)
         where = f"{error.filename}: " if error.filename else ""
-        return _said(program, f"{where}{error.strerror}", OutputError.exit_code)
+        return _ended(program, f"{where}{error.strerror}", OutputError.exit_code)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of a library in Rust is no Exception
         return _defect(program, error, debug)
     return 0
-
-
-def _check_date() -> None:
-    """Raise InputError when :data:`DATE_VARIABLE` is no time: libraries read it, too, and break."""
-    stated = os.environ.get(DATE_VARIABLE)
-    if stated is not None and not re.fullmatch("[0-9]{1,11}", stated):
-        raise InputError("is no time", key=DATE_VARIABLE, value=stated, accepted="seconds since 1970")
 
 
 def _defect(program: str, error: BaseException, debug: bool) -> int:
@@ -77,10 +65,10 @@ def _defect(program: str, error: BaseException, debug: bool) -> int:
     except OSError:
         where = "--debug shows the details, please report them"
     what = type(error).__name__
-    return _said(program, f"this is a defect of torsweep ({what}); {where}", TorsweepError.exit_code)
+    return _ended(program, f"this is a defect of torsweep ({what}); {where}", TorsweepError.exit_code)
 
 
-def _said(program: str, line: str, code: int) -> int:
+def _ended(program: str, line: str, code: int) -> int:
     shown = " ".join(line.splitlines())
     if len(shown) > _LONGEST_LINE:
         # A key or a name of a damaged file can be of any length.

@@ -1,4 +1,4 @@
-"""The examples in ``--help``: every command has one, and each is a command line that torsweep takes."""
+"""The examples in ``--help``: each is a command line that torsweep takes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def commands(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]
 COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
-def test_every_command_has_an_example_and_no_other_has():
-    assert set(EXAMPLES) == {"", *COMMANDS}
+def test_examples_are_of_commands_that_there_are():
+    assert set(EXAMPLES) <= {"", *COMMANDS}
 
 
 @pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])

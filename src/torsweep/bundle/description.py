@@ -7,7 +7,6 @@ as ``sha256sum`` writes them, in the order of the paths.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from rocrate.rocrate import ROCrate
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment
-from torsweep.ending import DATE_VARIABLE
 from torsweep.engines.table_schema import SCHEMAS
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
@@ -55,8 +53,8 @@ class Credit:
     def of(cls, authors: Sequence[str], licence: str | None, runs: Sequence[Path]) -> Credit:
         """The credit for the results of the run directories ``runs``.
 
-        The day is that on which the last run was done, so that the same results always have the same; where
-        :data:`DATE_VARIABLE` is set, it is that day. Raises InputError for a licence that is none.
+        The day is that on which the last run was done, so that the same results always have the same. Raises
+        InputError for a licence that is none.
         """
         if licence is not None and not _LICENCE.fullmatch(licence):
             accepted = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
@@ -65,10 +63,9 @@ class Credit:
 
 
 def _day(runs: Sequence[Path]) -> str:
-    stated = os.environ.get(DATE_VARIABLE)
     done = (run / PROVENANCE_FILE for run in runs)
     newest = max((file.stat().st_mtime for file in done if file.is_file()), default=0)
-    return datetime.fromtimestamp(newest if stated is None else int(stated), UTC).date().isoformat()
+    return datetime.fromtimestamp(newest, UTC).date().isoformat()
 
 
 def citation_text(title: str, question: str, version: str, credit: Credit) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.config.knobs import USUAL_WEIGHTS
+from torsweep.config.knobs import USUAL_WEIGHTS, WEIGHTS_FILES
 from torsweep.config.network import LatencySource, NetworkConfig, Source
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
@@ -41,10 +41,14 @@ from torsweep.network.places import Latencies
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.tornet import TORNET_FILE
-from torsweep.network.weights import read_weights, weighted, weights_path
+from torsweep.network.weights import read_weights, weighted
 from torsweep.provenance import sha256_of_file
 
-TOPOLOGIES = Path("topologies")
+RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES = (
+    Path("topologies", kind) for kind in ("relays", "bandwidth", "latency")
+)
+WEIGHTS = Path(WEIGHTS_FILES).parent
+"""Folders of tables that a configuration names."""
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """(kind, count) → rates down and up of the clients of that kind, bytes per second."""
@@ -104,34 +108,34 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
         return {f"tornettools {number}": find(folder) / TORNET_FILE for number, folder in folders}
     paths = {}
     if config.chain is None:
-        paths["relays"] = source_path(config.relay_population, "relays", POPULATION_FILE)
+        paths["relays"] = source_path(config.relay_population, RELAY_TABLES, POPULATION_FILE)
     if config.client_bandwidth.rate is None:
-        paths["bandwidth"] = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
+        paths["bandwidth"] = source_path(config.client_bandwidth, BANDWIDTH_TABLES, BANDWIDTH_FILE)
     if config.weights.name != USUAL_WEIGHTS:
-        paths["weights"] = weights_path(config.weights)
-    return {**paths, "latency": source_path(config.latency, "latency", MODEL_FILE)}
+        paths["weights"] = source_path(config.weights, WEIGHTS, "weights.v3bw")
+    return {**paths, "latency": source_path(config.latency, LATENCY_TABLES, MODEL_FILE)}
 
 
-def source_path(source: Source, kind: str, file_name: str) -> Path:
+def source_path(source: Source, folder: Path, file_name: str) -> Path:
     """The file that ``source`` names, or ``file_name`` in the folder of an importer that it names.
 
-    ``kind`` is the folder of derived tables of this sort in ``topologies/``, of the study or of
-    the checkout (:mod:`torsweep.home`).
+    ``folder`` is that of tables of this sort, in the study or in the checkout (:mod:`torsweep.home`). Raises
+    InputError, listing the names there are, when there is none.
     """
     suffix = Path(file_name).suffix
     if source.file is not None:
         path = find(source.file)
         path = path / file_name if path.is_dir() else path
         if not path.is_file():
-            raise InputError("no such file", file=path, accepted=f"a {file_name} made by torsweep")
+            raise InputError("no such file", file=path, accepted=f"a {file_name}")
         return path
-    path = find(TOPOLOGIES / kind / f"{source.name}{suffix}")
-    if path.is_file():
-        return path
-    names = [file.stem for file in find_all(TOPOLOGIES / kind, f"*{suffix}")]
-    problem = f"no derived table of this name under {TOPOLOGIES / kind}"
-    accepted = ", ".join(names) or f"start torsweep where {TOPOLOGIES} is, or give {{file: PATH}}"
-    raise InputError(problem, key=kind, value=source.name, accepted=accepted)
+    path = find(folder / f"{source.name}{suffix}")
+    if not path.is_file():
+        names = ", ".join(file.stem for file in find_all(folder, f"*{suffix}"))
+        accepted = names or f"start torsweep where {folder} is, or give {{file: PATH}}"
+        problem = f"there is no table of this name under {folder}"
+        raise InputError(problem, key=folder.name, value=source.name, accepted=accepted)
+    return path
 
 
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, places: PlacesOf) -> tuple[Relay, ...]:

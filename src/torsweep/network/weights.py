@@ -11,11 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from torsweep.config.knobs import WEIGHTS_FILES
-from torsweep.config.network import Source
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines
-from torsweep.home import find, find_all
 from torsweep.network.model import Relay
 from torsweep.ranges import MOST_CONSENSUS_WEIGHT
 
@@ -23,25 +20,6 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 _HEADER = re.compile(r"[A-Za-z0-9_.-]+=.*|={4,5}")
 _MOST_NAMED = 5
 """Relays without a weight that a refusal names."""
-
-
-def weights_path(source: Source) -> Path:
-    """The file that ``source`` names, of the study or of the checkout (:mod:`torsweep.home`).
-
-    Raises InputError, listing the names there are, when there is none.
-    """
-    if source.file is not None:
-        file = find(source.file)
-        if not file.is_file():
-            raise InputError("no such file", file=file, accepted="a v3bw file")
-        return file
-    folder = Path(WEIGHTS_FILES).parent
-    path = find(folder / f"{source.name}.v3bw")
-    if not path.is_file():
-        names = ", ".join(file.stem for file in find_all(folder, "*.v3bw"))
-        problem, accepted = "there is no file of these weights", names or f"the NAME of {WEIGHTS_FILES}"
-        raise InputError(problem, key="weights", value=source.name, accepted=accepted)
-    return path
 
 
 def read_weights(file: Path) -> dict[str, int]:

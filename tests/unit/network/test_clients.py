@@ -19,12 +19,12 @@ from torsweep.network.clients import (
     sample_client_rates,
     write_bandwidth,
 )
-from torsweep.network.sampling import sample_network, source_path
+from torsweep.network.sampling import BANDWIDTH_TABLES, sample_network, source_path
 
 
 @pytest.fixture(scope="module")
 def net_index() -> ClientBandwidth:
-    return read_bandwidth(source_path(Source(name="netindex-2012"), "bandwidth", BANDWIDTH_FILE))
+    return read_bandwidth(source_path(Source(name="netindex-2012"), BANDWIDTH_TABLES, BANDWIDTH_FILE))
 
 
 def test_rates_spread_around_those_of_the_regions(net_index: ClientBandwidth) -> None:

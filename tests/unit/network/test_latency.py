@@ -27,7 +27,7 @@ from torsweep.network.latency import (
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.network.places import Latencies
-from torsweep.network.sampling import SampledNetwork, source_path
+from torsweep.network.sampling import LATENCY_TABLES, SampledNetwork, source_path
 from torsweep.ranges import MOST_RTT_US
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
@@ -46,7 +46,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def model(name: str) -> CoordinateModel:
-    return read_model(source_path(LatencySource(name=name), "latency", MODEL_FILE))
+    return read_model(source_path(LatencySource(name=name), LATENCY_TABLES, MODEL_FILE))
 
 
 def rtts(model: CoordinateModel, seed: int = 1, **counts: int) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_triangle_violations_survive(model: CoordinateModel) -> None:
 def test_king_has_what_was_published_of_it() -> None:
     king = ERRORS["king"]
     assert king["generated"] == pytest.approx(king["published"], rel=0.05)
-    model = read_model(source_path(LatencySource(name="king"), "latency", MODEL_FILE))
+    model = read_model(source_path(LatencySource(name="king"), LATENCY_TABLES, MODEL_FILE))
     values = rtts(model, seed=5, relay=1740)[np.triu_indices(1740, 1)] / 1000
     assert float(values.mean()) == pytest.approx(king["published"]["mean ms"], rel=0.04)
     assert float(np.median(values)) == pytest.approx(king["published"]["median ms"], rel=0.04)

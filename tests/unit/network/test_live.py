@@ -13,7 +13,7 @@ from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import position_counts, sample_relays
-from torsweep.network.sampling import source_path
+from torsweep.network.sampling import RELAY_TABLES, source_path
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1)
@@ -21,7 +21,7 @@ SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1)
 
 @pytest.fixture(scope="module")
 def whole() -> Population:
-    return read_population(source_path(live(1).relay_population, "relays", POPULATION_FILE))
+    return read_population(source_path(live(1).relay_population, RELAY_TABLES, POPULATION_FILE))
 
 
 def live(scale: float) -> NetworkConfig:
@@ -85,7 +85,7 @@ def test_a_scale_that_leaves_a_position_without_relays_is_refused(whole: Populat
 
 def test_a_network_drawn_from_a_population_shrinks_alike() -> None:
     population = read_population(
-        source_path(load_network_config("paper").relay_population, "relays", POPULATION_FILE)
+        source_path(load_network_config("paper").relay_population, RELAY_TABLES, POPULATION_FILE)
     )
     full, half = (load_network_config("paper", {"scale": scale}) for scale in (1, 0.5))
     for position, count in position_counts(full, population).items():

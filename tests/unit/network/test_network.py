@@ -212,7 +212,7 @@ def test_what_is_no_setting_is_refused(tmp_path: Path, setting: str) -> None:
 def test_a_table_there_is_not_is_refused_with_those_there_are(
     key: str, configured: Callable[..., NetworkConfig]
 ) -> None:
-    with pytest.raises(InputError, match="no derived table of this name") as refused:
+    with pytest.raises(InputError, match="there is no table of this name") as refused:
         sample_network(configured(**{key: "1066"}), 1)
     assert {"relay_population": "2012", "client_bandwidth": "netindex-2012", "latency": "planetlab"}[
         key

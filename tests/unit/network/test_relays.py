@@ -18,7 +18,7 @@ from torsweep.network.relays import (
     position_counts,
     sample_relays,
 )
-from torsweep.network.sampling import source_path
+from torsweep.network.sampling import RELAY_TABLES, source_path
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 SEEDS = range(1, 31)
@@ -29,7 +29,7 @@ def relays_of(config: NetworkConfig, source: Population, seed: int) -> tuple[Rel
 
 
 def population(name: str) -> Population:
-    return read_population(source_path(Source(name=name), "relays", POPULATION_FILE))
+    return read_population(source_path(Source(name=name), RELAY_TABLES, POPULATION_FILE))
 
 
 def weight_shares(relays: tuple[Relay, ...]) -> dict[str, float]:

@@ -11,8 +11,8 @@ from torsweep.config.knobs import WEIGHTS_FILES
 from torsweep.config.network import NetworkConfig, Source, load_network_config
 from torsweep.errors import InputError
 from torsweep.network.relays import network_bandwidth_weights
-from torsweep.network.sampling import SampledNetwork, input_paths, sample_network
-from torsweep.network.weights import read_weights, weights_path
+from torsweep.network.sampling import WEIGHTS, SampledNetwork, input_paths, sample_network, source_path
+from torsweep.network.weights import read_weights
 
 FINGERPRINT = "$" + "A" * 40
 
@@ -86,11 +86,14 @@ def test_a_name_is_a_file_of_the_folder_of_weights(tmp_path: Path, monkeypatch: 
     file = Path(WEIGHTS_FILES.replace("NAME", "mine"))
     file.parent.mkdir(parents=True)
     file.write_text(_all(10))
-    assert weights_path(Source(name="mine")) == file
-    with pytest.raises(InputError, match=r"weights: there is no file of these weights, got 'mien'.*mine"):
-        weights_path(Source(name="mien"))
-    with pytest.raises(InputError, match=r"here\.v3bw: no such file; accepted: a v3bw file"):
-        weights_path(Source(file=Path("here.v3bw")))
+    assert source_path(Source(name="mine"), WEIGHTS, "weights.v3bw") == file
+    with pytest.raises(
+        InputError,
+        match=r"weights: there is no table of this name .*, got 'mien'; accepted: mine",
+    ):
+        source_path(Source(name="mien"), WEIGHTS, "weights.v3bw")
+    with pytest.raises(InputError, match=r"here\.v3bw: no such file; accepted: a weights\.v3bw"):
+        source_path(Source(file=Path("here.v3bw")), WEIGHTS, "weights.v3bw")
 
 
 @pytest.mark.parametrize(
