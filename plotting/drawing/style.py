@@ -23,7 +23,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from torsweep.storage import whole_file
-from torsweep.storage.folders import FIGURES, own_folder
+from torsweep.storage.folders import FIGURES_FOLDER, own_folder
 
 COLUMN_WIDTH_IN = 3.4
 TEXT_WIDTH_IN = 7.0
@@ -125,7 +125,7 @@ def save(
 
     Texts are those of :func:`write_figure`.
     """
-    own_folder(out.parent, FIGURES)
+    own_folder(out.parent, FIGURES_FOLDER)
     for kind in ("pdf", "png"):
         file = out.with_name(f"{out.name}.{kind}")
         write_figure(figure, file, caption, origin, title or out.name, how)

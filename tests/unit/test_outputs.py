@@ -20,7 +20,7 @@ import typer
 
 from torsweep.cli import app, main
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import FIGURES, MARKER, TOR_BUILD, own_folder
+from torsweep.storage.folders import FIGURES_FOLDER, MARKER, TOR_BUILD_FOLDER, own_folder
 
 WRITES_NOTHING = {
     "network describe",
@@ -129,7 +129,7 @@ def _names_of_results(target: Path) -> None:
 
 def _another_kind(target: Path) -> None:
     # No command has a build of tor for its output: `tor build` is given the folder above it.
-    own_folder(target, TOR_BUILD)
+    own_folder(target, TOR_BUILD_FOLDER)
     (target / "table.txt").write_text("measured")
 
 
@@ -217,7 +217,7 @@ def test_a_mount_point_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_marker_is_no_licence_for_links(tmp_path: Path, capfd: Any) -> None:
-    own_folder(tmp_path / "figures", FIGURES)
+    own_folder(tmp_path / "figures", FIGURES_FOLDER)
     assert (tmp_path / "figures" / MARKER).is_file()
     (tmp_path / "link").symlink_to("figures")
     with pytest.raises(SystemExit):

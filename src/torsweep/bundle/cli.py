@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import PUBLISHED
+from torsweep.storage.folders import PUBLISHED_FOLDER
 
 
 def publish_command(
@@ -24,7 +24,7 @@ def publish_command(
     out: Annotated[
         Path,
         typer.Option(
-            parser=OutputFolder(PUBLISHED), help="Folder to write; one published before is replaced."
+            parser=OutputFolder(PUBLISHED_FOLDER), help="Folder to write; one published before is replaced."
         ),
     ],
     authors: Annotated[

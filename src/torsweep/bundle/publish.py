@@ -40,7 +40,7 @@ from torsweep.storage.folders import (
     CITATION_FILE,
     EXPERIMENT_FILE,
     PAGE_FILE,
-    PUBLISHED,
+    PUBLISHED_FOLDER,
     README_FILE,
     SUMS_FILE,
 )
@@ -74,7 +74,7 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
     _require_one_plan(sources, origin)
     experiment = load_experiment(sources.experiment, settings)
     _require_of_plan(sources, experiment, origin)
-    with whole_directory(out, PUBLISHED) as folder:
+    with whole_directory(out, PUBLISHED_FOLDER) as folder:
         _copy(sources.tables, folder / "tables")
         _copy(sources.summaries, folder / "summaries")
         _copy(sources.figures, folder / "figures", {f"{name}.*" for name in experiment.figures})

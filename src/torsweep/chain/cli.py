@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import CHAIN
+from torsweep.storage.folders import CHAIN_FOLDER
 
 
 class PlanName(StrEnum):
@@ -32,7 +32,8 @@ def chain_command(
     out: Annotated[
         Path,
         typer.Option(
-            parser=OutputFolder(CHAIN), help="Folder for the results; complete runs are not made again."
+            parser=OutputFolder(CHAIN_FOLDER),
+            help="Folder for the results; complete runs are not made again.",
         ),
     ],
     rounds: Annotated[

@@ -46,7 +46,7 @@ from torsweep.engines.host_tors import HostTors
 from torsweep.errors import InputError
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
-from torsweep.storage.folders import CHAIN, own_folder
+from torsweep.storage.folders import CHAIN_FOLDER, own_folder
 from torsweep.tor.build import BuiltTor
 
 CLOCK_ROUNDS = 41
@@ -72,7 +72,7 @@ def run_plan(
     """
     if name in RUN_PLANS and (rounds or load_s):
         raise InputError("is for plans in turns", key="--rounds, --load", accepted=f"neither, for {name}")
-    own_folder(out, CHAIN)
+    own_folder(out, CHAIN_FOLDER)
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}
     if name in RUN_PLANS:

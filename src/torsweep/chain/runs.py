@@ -30,7 +30,7 @@ from torsweep.network.relays import only_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
-from torsweep.storage.folders import RUN, own_folder
+from torsweep.storage.folders import RUN_FOLDER, own_folder
 from torsweep.units import SECOND_NS
 
 FIRST_BYTES = 100_000
@@ -208,7 +208,7 @@ def _prepare(condition: Condition, run_directory: Path) -> None:
     sampled = sample_network(load_network_config("starvation", settings), seed=1)
     network = run_directory.parent / "network"
     write_network(sampled.network, sampled.matrix_us, network)
-    own_folder(run_directory, RUN)
+    own_folder(run_directory, RUN_FOLDER)
     RunSpec(
         experiment="chain",
         engine="emulation",

@@ -16,16 +16,20 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import COMPARISON, RUN
+from torsweep.storage.folders import COMPARISON_FOLDER, RUN_FOLDER
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
-Out = Annotated[Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")]
+Out = Annotated[
+    Path, typer.Option(parser=OutputFolder(RUN_FOLDER), help="Run directory; made where it is missing.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work in it instead of refusing.")]
 
 
 def compare_runs_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
-    out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
+    out: Annotated[
+        Path, typer.Option(parser=OutputFolder(COMPARISON_FOLDER), help="Folder for the comparison.")
+    ],
     sources: Annotated[
         str | None, typer.Option(help="Reference first, separated by commas; all with runs when left out.")
     ] = None,

@@ -27,7 +27,7 @@ from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_csv
 from torsweep.stats.statistic import write_csv
 from torsweep.storage import write_text
-from torsweep.storage.folders import COMPARISON, own_folder
+from torsweep.storage.folders import COMPARISON_FOLDER, own_folder
 from torsweep.storage.manifest import verify_folder, with_checksums
 
 FORMAT = "torsweep-comparison"
@@ -159,7 +159,7 @@ def _of_whole_networks(
 
 def write_comparison(comparison: Comparison, text: str, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole; ``text`` is to read."""
-    own_folder(out, COMPARISON)
+    own_folder(out, COMPARISON_FOLDER)
     (out / COMPARISON_FILE).unlink(missing_ok=True)
     for left in out.glob("*.csv"):
         left.unlink()

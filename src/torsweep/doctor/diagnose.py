@@ -31,11 +31,11 @@ from torsweep.engines.selection import (
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.formats.files import GIB
 from torsweep.home import find_all
 from torsweep.machine import Machine, read_machine
 from torsweep.ranges import MOST_NODES
 
-GIB = 2**30
 SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
 
 LEAST_MAP_COUNT = 65_530

@@ -15,7 +15,7 @@ import typer
 
 from torsweep.engines.names import engine_names
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 
 run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
 
@@ -25,7 +25,7 @@ def prepare_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or path of its experiment.yaml.")],
     network: Annotated[Path, typer.Option(help="Network directory, as `torsweep network sample` leaves it.")],
     out: Annotated[
-        Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")
+        Path, typer.Option(parser=OutputFolder(RUN_FOLDER), help="Run directory; made where it is missing.")
     ],
     variant: Annotated[
         str, typer.Option(help="knob=level+knob=level; knobs left out have the baseline's level.")

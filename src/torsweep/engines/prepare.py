@@ -48,7 +48,7 @@ from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.network.relays import only_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 from torsweep.storage.manifest import changed_since, verify_folder
 
 RESULT_FILES = (
@@ -321,7 +321,7 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     function is not to ``wait`` for its end.
     """
     file = run_directory / RUN_FILE
-    with folder_claimed(run_directory, RUN, wait=wait):
+    with folder_claimed(run_directory, RUN_FOLDER, wait=wait):
         if file.is_file() and file.read_text(encoding="utf-8") == run.text():
             return False
         clear_results(run_directory)

@@ -25,7 +25,7 @@ CHUNK_CHARACTERS = 1 << 24
 _MOST_BETWEEN = 1 << 20
 """Characters that may stand outside of nodes and edges in a row: graphs have a few lines there."""
 
-_BLOCK = re.compile(
+_ELEMENT = re.compile(
     r"""(?<![\w"])(node|edge)\s*+\[     # what it is
     ((?:[^][\"]++                       # keys and numbers,
       |"[^"\n]{0,10000}+"               # strings,
@@ -76,7 +76,7 @@ def _blocks(text: str, begun: bool, file: Path) -> tuple[str, dict[str, list[str
     """
     found: dict[str, list[str]] = {"node": [], "edge": []}
     before, end = "", 0
-    for match in _BLOCK.finditer(text):
+    for match in _ELEMENT.finditer(text):
         between = text[end : match.start()]
         if not (begun or end):
             before = between

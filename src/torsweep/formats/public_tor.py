@@ -135,13 +135,13 @@ class _OnionPerfStream(BaseModel):
     )
 
     def download(self) -> _Download:
-        steps = {name: getattr(self, name) / 1e6 for name in _STEPS if getattr(self, name) > 0}
+        steps = {name: getattr(self, name) / 1e6 for name in _DOWNLOAD_STEPS if getattr(self, name) > 0}
         failed = self.is_error or self.bytes_got < self.bytes_wanted
         onion = ".onion" in self.remote
         return _Download(self.bytes_wanted, failed, onion, steps, self.at_bytes, self.at_share)
 
 
-_STEPS = ("command", "response", "first_byte", "last_byte")
+_DOWNLOAD_STEPS = ("command", "response", "first_byte", "last_byte")
 
 
 class _TransferTimes(BaseModel):
@@ -166,7 +166,7 @@ class _Transfer(BaseModel):
 
     def download(self) -> _Download:
         elapsed = self.elapsed_seconds
-        steps = {name: getattr(elapsed, name) for name in _STEPS if getattr(elapsed, name) > 0}
+        steps = {name: getattr(elapsed, name) for name in _DOWNLOAD_STEPS if getattr(elapsed, name) > 0}
         failed = self.is_error or self.payload_bytes_status < self.filesize_bytes
         onion = ".onion" in self.endpoint_remote
         reached = elapsed.payload_bytes, elapsed.payload_progress

@@ -22,7 +22,7 @@ from torsweep.formats.files import MIB, reason, require_regular, too_large
 MOST_WHOLE_TEXT_BYTES = 256 * MIB
 """A text that has to be held as a whole: tornettools' relays of a month have about 10 MiB."""
 
-_OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
+_UNPACKERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
 
 
 def text_lines(file: Path) -> Iterator[str]:
@@ -56,7 +56,7 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
     require_regular(file)
     try:
         with file.open("rb") as raw:
-            opener: Any = _OPENERS.get(raw.read(2), open)
+            opener: Any = _UNPACKERS.get(raw.read(2), open)
         with opener(file, "rb") as opened:
             yield opened
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):

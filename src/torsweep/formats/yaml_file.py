@@ -34,7 +34,7 @@ _SURPRISE = re.compile(
     |[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z""",
     re.VERBOSE,
 )
-_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_YAML_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _MOST_CHARACTERS = 40
 
 
@@ -75,8 +75,8 @@ def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 
 def _plain(text: str, node: yaml.Node) -> object:
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _YAML_WORDS:
+        return _YAML_WORDS[text]
     shown = text[:_MOST_CHARACTERS]
     if _SURPRISE.match(text):
         raise _refused(

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import IMPORT, IMPORTS_COMPARED
+from torsweep.storage.folders import IMPORT_FOLDER, IMPORTS_COMPARED_FOLDER
 
 import_app = typer.Typer(
     help="Import results of tornettools as tables of torsweep, and compare two imports.", no_args_is_help=True
@@ -47,7 +47,10 @@ def import_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--as", metavar="NAME", parser=_Named(IMPORT), help="Its name below results/imports, or a folder."
+            "--as",
+            metavar="NAME",
+            parser=_Named(IMPORT_FOLDER),
+            help="Its name below results/imports, or a folder.",
         ),
     ],
 ) -> None:
@@ -81,7 +84,8 @@ def compare_imports_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=OutputFolder(IMPORTS_COMPARED), help="Folder; below results/compare/imports when left out."
+            parser=OutputFolder(IMPORTS_COMPARED_FOLDER),
+            help="Folder; below results/compare/imports when left out.",
         ),
     ] = None,
 ) -> None:

@@ -43,7 +43,7 @@ from torsweep.stats.streams.curves import CURVE_PROBABILITIES, curves
 from torsweep.stats.streams.medians import outcome_counts, run_quantiles
 from torsweep.stats.text import markdown_table
 from torsweep.storage import write_text
-from torsweep.storage.folders import IMPORTS_COMPARED, own_folder
+from torsweep.storage.folders import IMPORTS_COMPARED_FOLDER, own_folder
 from torsweep.storage.manifest import with_checksums
 from torsweep.study.verdict import NO_EFFECT, Line, bounds_text, change_text, measures_table
 
@@ -209,7 +209,7 @@ def _differences(found: Sequence[_Line], names: Sequence[str]) -> pl.DataFrame:
 
 def write_comparison(comparison: Comparison, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
-    own_folder(out, IMPORTS_COMPARED)
+    own_folder(out, IMPORTS_COMPARED_FOLDER)
     (out / COMPARISON_FILE).unlink(missing_ok=True)
     for left in out.glob("*.csv"):
         left.unlink()

@@ -21,7 +21,7 @@ from torsweep.formats import parquet
 from torsweep.imports.parsed import read_parsed
 from torsweep.imports.simulation import Simulation, open_simulation
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import IMPORT
+from torsweep.storage.folders import IMPORT_FOLDER
 from torsweep.storage.manifest import verify_folder, with_checksums
 
 MANIFEST = "import.json"
@@ -74,7 +74,7 @@ def import_simulations(folders: Sequence[Path], out: Path) -> Import:
     downloads as another one.
     """
     seen: dict[str, Path] = {}
-    with whole_directory(out, IMPORT) as place:
+    with whole_directory(out, IMPORT_FOLDER) as place:
         runs = [
             _import(folder, f"run-{number}", place, seen) for number, folder in enumerate(folders, start=1)
         ]

@@ -29,13 +29,13 @@ from torsweep.network.exact import Floats
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import BANDWIDTHS
+from torsweep.storage.folders import BANDWIDTHS_FOLDER
 
 BANDWIDTH_FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
-_RATE = r"^([0-9]{1,15}(?:\.[0-9]{1,15})?) ([KMG]?i?bit)$"
+_SHADOW_RATE = r"^([0-9]{1,15}(?:\.[0-9]{1,15})?) ([KMG]?i?bit)$"
 _BYTES_PER_S = {
     f"{prefix}{binary}bit": factor**power / 8
     for power, prefix in enumerate(("K", "M", "G"), 1)
@@ -95,7 +95,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
         )
     regions = _checked(readers[file_format](file), file)
     origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "year": year}
-    with whole_directory(out, BANDWIDTHS) as temporary:
+    with whole_directory(out, BANDWIDTHS_FOLDER) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
         f"regions: {len(regions.down)}",
@@ -199,7 +199,7 @@ def _networkinfo(file: Path) -> Regions:
 
 def _bytes_per_s(column: str) -> pl.Expr:
     """A rate in Shadow's words, such as ``31208 Kibit``, as bytes/s; null where it is none."""
-    number, unit = (pl.col(column).str.extract(_RATE, group) for group in (1, 2))
+    number, unit = (pl.col(column).str.extract(_SHADOW_RATE, group) for group in (1, 2))
     return number.cast(pl.Float64) * unit.replace_strict(_BYTES_PER_S, default=None, return_dtype=pl.Float64)
 
 

@@ -21,7 +21,7 @@ from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import POSITIONS, Network, Position
 from torsweep.network.path_chances import PathChances
 
-_CLIENTS, _SERVERS = "clients", "servers"
+_SOURCE, _SINK = "clients", "servers"
 
 SHARES_OF_HOPS = (0.1, 0.5)
 
@@ -84,7 +84,7 @@ def maximum_flow(network: Network) -> MaximumFlow:
     everything = rate = sum(map(sum, usable.values()))
     result = MaximumFlow(rate, tuple(HOP_WEIGHTS), {}, 0.0, 0)
     while True:
-        flow, (before_cut, _) = nx.minimum_cut(_graph(usable, rate), _CLIENTS, _SERVERS)
+        flow, (before_cut, _) = nx.minimum_cut(_graph(usable, rate), _SOURCE, _SINK)
         if flow == len(HOP_WEIGHTS) * rate:
             return result
         hops = tuple(hop for hop in HOP_WEIGHTS if (hop,) in before_cut)
@@ -105,10 +105,10 @@ def _graph(usable: dict[Position, list[int]], rate: int) -> nx.DiGraph:
     """Clients → hops → positions → servers; an edge without capacity carries anything."""
     graph = nx.DiGraph()
     for hop, positions in HOP_WEIGHTS.items():
-        graph.add_edge(_CLIENTS, (hop,), capacity=rate)
+        graph.add_edge(_SOURCE, (hop,), capacity=rate)
         graph.add_edges_from(((hop,), position) for position in positions)
     for position, relays in usable.items():
-        graph.add_edge(position, _SERVERS, capacity=sum(min(own, rate) for own in relays))
+        graph.add_edge(position, _SINK, capacity=sum(min(own, rate) for own in relays))
     return graph
 
 

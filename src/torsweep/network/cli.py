@@ -18,7 +18,13 @@ import typer
 from torsweep.errors import InputError, OutputError
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
-from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, FolderKind
+from torsweep.storage.folders import (
+    BANDWIDTHS_FOLDER,
+    LATENCIES_FOLDER,
+    NETWORK_FOLDER,
+    RELAYS_FOLDER,
+    FolderKind,
+)
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -44,7 +50,7 @@ _Directory = Annotated[Path, typer.Argument(help="A network directory.")]
 def sample(
     config: Annotated[str, typer.Argument(help="Name of a network, or path of its YAML file.")],
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Which network of this configuration.")],
-    out: Annotated[Path, _out(NETWORK)],
+    out: Annotated[Path, _out(NETWORK_FOLDER)],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of CONFIG.")
     ] = None,
@@ -108,7 +114,7 @@ def graph(
 @latency_app.command("import")
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
-    out: Annotated[Path, _out(LATENCIES)],
+    out: Annotated[Path, _out(LATENCIES_FOLDER)],
     file_format: Annotated[
         str, typer.Option("--format", help="king-matrix, king-measurements, p2psim, matrix or gml.")
     ],
@@ -131,7 +137,7 @@ def import_latency(
 
 @latency_app.command("fetch-king")
 def fetch_king(
-    out: Annotated[Path, _out(LATENCIES)],
+    out: Annotated[Path, _out(LATENCIES_FOLDER)],
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the data set, if not its home.")
     ] = None,
@@ -155,7 +161,7 @@ def fetch_king(
 @bandwidth_app.command("import")
 def import_bandwidth(
     file: Annotated[Path, typer.Argument(help="Measured client bandwidths.")],
-    out: Annotated[Path, _out(BANDWIDTHS)],
+    out: Annotated[Path, _out(BANDWIDTHS_FOLDER)],
     file_format: Annotated[
         str, typer.Option("--format", help="netindex, speedtest, ookla-open or networkinfo.")
     ],
@@ -170,7 +176,7 @@ def import_bandwidth(
 @relays_app.command("import")
 def import_relays(
     file: Annotated[Path, typer.Argument(help="A consensus, or a relayinfo_staging file.")],
-    out: Annotated[Path, _out(RELAYS)],
+    out: Annotated[Path, _out(RELAYS_FOLDER)],
     file_format: Annotated[str, typer.Option("--format", help="consensus or relayinfo.")],
     descriptors: Annotated[
         Path | None, typer.Option(help="Server descriptors for a consensus: a file, a folder or a tarball.")

@@ -112,7 +112,7 @@ _Quantiles = Annotated[
 ]
 
 
-class _Table(BaseModel):
+class _BandwidthTable(BaseModel):
     """What :func:`write_bandwidth` writes."""
 
     down_bytes_per_s: _Quantiles
@@ -124,7 +124,7 @@ class _Table(BaseModel):
 
 def read_bandwidth(path: Path) -> ClientBandwidth:
     """The table in ``path``. Raises InputError when rates are missing, not positive or not ascending."""
-    table = validate(_Table, read_document(path, BANDWIDTH_FORMAT), path)
+    table = validate(_BandwidthTable, read_document(path, BANDWIDTH_FORMAT), path)
     down, up = table.down_bytes_per_s, table.up_bytes_per_s_given_down
     if len({len(row) for row in up}) > 1:
         key, accepted = "up_bytes_per_s_given_down", "as many in each row"

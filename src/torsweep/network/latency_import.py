@@ -39,7 +39,7 @@ from torsweep.network.latency_matrix import (
 )
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_directory, whole_file
-from torsweep.storage.folders import LATENCIES
+from torsweep.storage.folders import LATENCIES_FOLDER
 
 IMPORT_FILE = "import.json"
 
@@ -75,7 +75,7 @@ def import_latency(
         "fit_relative_error_p90": round(worst, 4),
     }
     source = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "unit": unit or ""}
-    with whole_directory(out, LATENCIES) as temporary:
+    with whole_directory(out, LATENCIES_FOLDER) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -36,7 +36,7 @@ from torsweep.ranges import (
 )
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import NETWORK
+from torsweep.storage.folders import NETWORK_FOLDER
 from torsweep.storage.manifest import changed_since
 
 NETWORK_FILE = "network.json"
@@ -229,7 +229,7 @@ def write_network(network: Network, matrix_us: NDArray[np.int32], directory: Pat
 
     ``matrix_us`` holds the round trips between places, (places, places) int32 in microseconds.
     """
-    with whole_directory(directory, NETWORK) as temporary:
+    with whole_directory(directory, NETWORK_FOLDER) as temporary:
         with (temporary / LATENCY_FILE).open("wb") as file:
             # ndarray.tofile, which write_array calls, does not say why a file could not be written.
             header = {"descr": "<i4", "fortran_order": False, "shape": matrix_us.shape}

@@ -26,7 +26,7 @@ POPULATION_FILE = "relays.json"
 _MOST_RELAYS = 100_000
 POPULATION_FORMAT = "torsweep-relay-population"
 
-_COLUMNS = ["position", "consensus_weight", "capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"]
+_RELAY_COLUMNS = ["position", "consensus_weight", "capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"]
 
 
 class PopulationRelay(NamedTuple):
@@ -79,7 +79,7 @@ def write_population(population: Population, path: Path) -> None:
         "origin": population.origin,
         "count_share": population.count_share,
         "weight_share": population.weight_share,
-        "columns": _COLUMNS,
+        "columns": _RELAY_COLUMNS,
     }
     opening = json.dumps(head, indent=1, ensure_ascii=False)[:-2]
     rows = ",\n".join(json.dumps(relay, separators=(",", ":")) for relay in population.relays)
@@ -89,8 +89,8 @@ def write_population(population: Population, path: Path) -> None:
 def read_population(path: Path) -> Population:
     """The population in ``path``. Raises InputError naming the row that is wrong."""
     document = read_document(path, POPULATION_FORMAT)
-    if document.get("columns") != _COLUMNS:
-        raise InputError("other columns", file=path, key="columns", accepted=", ".join(_COLUMNS))
+    if document.get("columns") != _RELAY_COLUMNS:
+        raise InputError("other columns", file=path, key="columns", accepted=", ".join(_RELAY_COLUMNS))
     population = validate(Population, document, path)
     require_guard_and_exit(population, path)
     return population

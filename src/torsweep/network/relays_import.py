@@ -37,7 +37,7 @@ from torsweep.network.population import (
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import RELAYS
+from torsweep.storage.folders import RELAYS_FOLDER
 
 RELAY_FORMATS = ("consensus", "relayinfo")
 
@@ -51,7 +51,7 @@ _WEIGHT_UNITS = 1e9
 """tornettools' weights are fractions of the whole; the sampler's are whole numbers."""
 
 
-_Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+_Fraction = Annotated[float, Field(strict=True, ge=0, le=1)]
 _Capacity = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE_BYTES_PER_S)]
 _Configured = Annotated[float, Field(strict=True, ge=0, le=MOST_CONFIGURED_BYTES)]
 
@@ -59,10 +59,10 @@ _Configured = Annotated[float, Field(strict=True, ge=0, le=MOST_CONFIGURED_BYTES
 class StagedRelay(BaseModel):
     """A relay as ``tornettools stage`` sums up a month: shares, bytes per second, and bytes of burst."""
 
-    weight: _Share
-    running_frequency: _Share
-    guard_frequency: _Share
-    exit_frequency: _Share
+    weight: _Fraction
+    running_frequency: _Fraction
+    guard_frequency: _Fraction
+    exit_frequency: _Fraction
     bandwidth_capacity: _Capacity
     bandwidth_rate: _Configured
     bandwidth_burst: _Configured
@@ -89,7 +89,7 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
     else:
         population, left_out = _consensus(file, descriptors)
     require_guard_and_exit(population, file)
-    with whole_directory(out, RELAYS) as temporary:
+    with whole_directory(out, RELAYS_FOLDER) as temporary:
         write_population(population, temporary / POPULATION_FILE)
     return [
         f"relays: {len(population.relays)}; without a weight, a rate or a descriptor: {left_out}",

@@ -29,7 +29,7 @@ from torsweep.network.relays import network_bandwidth_weights
 from torsweep.network.tornet import TORNET_FILE, Tornet, read_tornet, torrc_lines
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import NETWORK
+from torsweep.storage.folders import NETWORK_FOLDER
 
 V3BW_FILE = "bwauthority/v3bw"
 """Below the template: the consensus weights."""
@@ -37,7 +37,7 @@ V3BW_FILE = "bwauthority/v3bw"
 _NOWHERE = {"place": 0, "access_us": 0}
 """Where a host is in the network's own graph, which has no places, Shadow alone knows."""
 
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_DIGITS = re.compile(r"[0-9]{1,9}")
 _BITS_PER = {"bit": 1, "kilobit": 10**3, "megabit": 10**6, "gigabit": 10**9}
 
 
@@ -49,7 +49,7 @@ def folder_of(config: NetworkConfig, seed: int) -> Path:
 def write_tornet(config: NetworkConfig, seed: int, directory: Path) -> None:
     """Write the network directory of the replicate ``seed``; InputError for a folder that is not whole."""
     network = tornet_network(read_tornet(folder_of(config, seed)), config, seed)
-    with whole_directory(directory, NETWORK) as temporary:
+    with whole_directory(directory, NETWORK_FOLDER) as temporary:
         (temporary / NETWORK_FILE).write_text(network_text(network), encoding="utf-8")
 
 
@@ -97,7 +97,7 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
 
 def _bytes(tornet: Tornet, host: str, option: str) -> int | None:
     """The last number of bytes that the files of ``host`` give ``option``; None without one."""
-    numbers = [int(value) for value in torrc_lines(tornet, host, option) if _NUMBER.fullmatch(value)]
+    numbers = [int(value) for value in torrc_lines(tornet, host, option) if _DIGITS.fullmatch(value)]
     return numbers[-1] if numbers else None
 
 
@@ -123,5 +123,5 @@ def _weights(tornet: Tornet) -> dict[str, int]:
     return {
         line["nick"]: int(line["bw"])
         for line in lines
-        if _NUMBER.fullmatch(line.get("bw", "")) and "nick" in line
+        if _DIGITS.fullmatch(line.get("bw", "")) and "nick" in line
     }

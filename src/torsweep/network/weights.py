@@ -17,7 +17,7 @@ from torsweep.network.model import Relay
 from torsweep.ranges import MOST_CONSENSUS_WEIGHT
 
 _NUMBER = re.compile(r"[0-9]{1,20}")
-_HEADER = re.compile(r"[A-Za-z0-9_.-]+=.*|={4,5}")
+_V3BW_HEADER = re.compile(r"[A-Za-z0-9_.-]+=.*|={4,5}")
 _MOST_NAMED = 5
 """Relays without a weight that a refusal names."""
 
@@ -36,7 +36,7 @@ def read_weights(file: Path) -> dict[str, int]:
     relays = False
     for number, line in lines:
         values = dict(part.split("=", 1) for part in line.split() if "=" in part)
-        relays = relays or "node_id" in values or not _HEADER.fullmatch(line)
+        relays = relays or "node_id" in values or not _V3BW_HEADER.fullmatch(line)
         if not relays or values.get("vote") == "0":
             continue
         name, weight = _weight(values, file, number)

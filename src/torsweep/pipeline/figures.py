@@ -15,7 +15,7 @@ from types import ModuleType
 
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find_all
-from torsweep.storage.folders import FIGURES, require_writable
+from torsweep.storage.folders import FIGURES_FOLDER, require_writable
 
 FIGURES_DIRECTORY = Path("plotting")
 
@@ -59,7 +59,7 @@ def draw_figure(name: str, folder: Path, out: Path) -> None:
     InputError when there is no such figure.
     """
     of_plans, of_comparisons = figure_names(), comparison_figures()
-    require_writable(out if name == ALL_OF_COMPARISON else out.parent, FIGURES)
+    require_writable(out if name == ALL_OF_COMPARISON else out.parent, FIGURES_FOLDER)
     files = figure_module("drawing.files")
     if name in of_plans:
         files.draw_plan(name, folder, out)

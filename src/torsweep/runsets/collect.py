@@ -52,7 +52,7 @@ from torsweep.runsets.passages import passages
 from torsweep.runsets.reading import METADATA_KEY, SOURCES_JOINED_BY, Provenance, SourceRecord
 from torsweep.runsets.run import DIMENSIONS, IMPORT, REPEAT, SOURCE, Run, open_run, read_table
 from torsweep.storage import whole_file, write_text
-from torsweep.storage.folders import TABLES, own_folder
+from torsweep.storage.folders import TABLES_FOLDER, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
 
 NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS)
@@ -268,7 +268,7 @@ def collect(
     runs = [open_run(run) if isinstance(run, Path) else run for run in runs_or_folders]
     provenance = gather_provenance(runs, network, plan, replicates)
     relay_rates = _relay_rates(runs)
-    own_folder(out, TABLES)
+    own_folder(out, TABLES_FOLDER)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     provenance = _write_passages(runs, provenance, out)
     _write_frame(relay_rates, RELAY_RATES, provenance, out)

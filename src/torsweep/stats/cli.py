@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import SUMMARIES, TABLES
+from torsweep.storage.folders import SUMMARIES_FOLDER, TABLES_FOLDER
 
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
@@ -29,7 +29,7 @@ def collect_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="Finished runs of one plan.")],
     out: Annotated[
         Path,
-        typer.Option(parser=OutputFolder(TABLES), help="Folder for the tables."),
+        typer.Option(parser=OutputFolder(TABLES_FOLDER), help="Folder for the tables."),
     ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
@@ -92,7 +92,9 @@ def interim_command(
 def summarize_command(
     experiment: ExperimentName,
     tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
-    out: Annotated[Path, typer.Option(parser=OutputFolder(SUMMARIES), help="Folder for the summaries.")],
+    out: Annotated[
+        Path, typer.Option(parser=OutputFolder(SUMMARIES_FOLDER), help="Folder for the summaries.")
+    ],
     settings: Settings = None,
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""

@@ -36,7 +36,7 @@ from torsweep.stats.text import (
 )
 from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
-from torsweep.storage.folders import SUMMARIES, own_folder
+from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
 from torsweep.storage.manifest import with_checksums
 
 
@@ -94,7 +94,7 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
 
 def write_summary(summary: Summary, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
-    own_folder(out, SUMMARIES)
+    own_folder(out, SUMMARIES_FOLDER)
     for left in out.glob("*.csv"):
         left.unlink()
     for name, frame in summary.frames.items():

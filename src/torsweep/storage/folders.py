@@ -42,26 +42,26 @@ class FolderKind:
     later: str = "(?!)"
 
 
-NETWORK = FolderKind("network", "a network")
-LATENCIES = FolderKind("latencies", "imported latencies")
-BANDWIDTHS = FolderKind("bandwidths", "imported bandwidths")
-RELAYS = FolderKind("relays", "imported relays")
-RUN = FolderKind("run", "a run")
-TABLES = FolderKind("tables", "tables")
-SUMMARIES = FolderKind("summaries", "summaries")
-FIGURES = FolderKind("figures", "figures")
-COMPARISON = FolderKind("comparison", "a comparison")
-PUBLISHED = FolderKind("published", "a published result")
-TORNETTOOLS = FolderKind("tornettools", "a run for tornettools", r"tornet.*")
-IMPORT = FolderKind("import", "imported simulations")
-IMPORTS_COMPARED = FolderKind("compared imports", "a comparison of imports")
-STUDY = FolderKind("study", "a study")
-TOR_TOOLS = FolderKind("tools", "builds of tor")
-TOR_BUILD = FolderKind("tor build", "a build of tor", r"keys/.*")
-KEY_FOLDERS = FolderKind(
+NETWORK_FOLDER = FolderKind("network", "a network")
+LATENCIES_FOLDER = FolderKind("latencies", "imported latencies")
+BANDWIDTHS_FOLDER = FolderKind("bandwidths", "imported bandwidths")
+RELAYS_FOLDER = FolderKind("relays", "imported relays")
+RUN_FOLDER = FolderKind("run", "a run")
+TABLES_FOLDER = FolderKind("tables", "tables")
+SUMMARIES_FOLDER = FolderKind("summaries", "summaries")
+FIGURES_FOLDER = FolderKind("figures", "figures")
+COMPARISON_FOLDER = FolderKind("comparison", "a comparison")
+PUBLISHED_FOLDER = FolderKind("published", "a published result")
+TORNETTOOLS_FOLDER = FolderKind("tornettools", "a run for tornettools", r"tornet.*")
+IMPORT_FOLDER = FolderKind("import", "imported simulations")
+IMPORTS_COMPARED_FOLDER = FolderKind("compared imports", "a comparison of imports")
+STUDY_FOLDER = FolderKind("study", "a study")
+TOOLS_FOLDER = FolderKind("tools", "builds of tor")
+TOR_BUILD_FOLDER = FolderKind("tor build", "a build of tor", r"keys/.*")
+KEYS_FOLDER = FolderKind(
     "keys", "keys", r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+)"
 )
-CHAIN = FolderKind("chain", "what was measured on a chain of relays")
+CHAIN_FOLDER = FolderKind("chain", "what was measured on a chain of relays")
 
 EXPERIMENT_FILE = "experiment.yaml"
 README_FILE = "README.md"

@@ -17,7 +17,7 @@ from torsweep.engines import run_tors
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import MARKER, TOR_BUILD, TOR_TOOLS, own_folder
+from torsweep.storage.folders import MARKER, TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.study.document import Study
 from torsweep.study.series import DEBIAN_PACKAGE
 from torsweep.tor import TOOLS
@@ -74,8 +74,8 @@ def copy_builds(study: Study) -> None:
 
 def _copy_build(marker: Path, tools: Path, *, with_package: bool) -> None:
     version = read_stamp(marker)
-    own_folder(tools, TOR_TOOLS)
-    with whole_directory(tools / version, TOR_BUILD) as place:
+    own_folder(tools, TOOLS_FOLDER)
+    with whole_directory(tools / version, TOR_BUILD_FOLDER) as place:
         shutil.copytree(marker.parent / version, place, dirs_exist_ok=True, ignore=_NOT_OF_BUILD)
     package = DEBIAN_PACKAGE.relative_to(TOOLS)
     if with_package and not (tools / package).exists():

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import STUDY
+from torsweep.storage.folders import STUDY_FOLDER
 
 if TYPE_CHECKING:
     from torsweep.config.experiment import Experiment
@@ -39,7 +39,7 @@ EXAMPLE = "kist_interval"
 def new_command(
     study: Annotated[
         Path,
-        typer.Argument(parser=OutputFolder(STUDY), metavar="STUDY", help="A new or empty folder."),
+        typer.Argument(parser=OutputFolder(STUDY_FOLDER), metavar="STUDY", help="A new or empty folder."),
     ],
     experiment_name: Annotated[
         str, typer.Option(help="The name of its experiment: lower-case letters, digits and _.")
@@ -118,7 +118,8 @@ def compare_command(
     study: Annotated[
         Path | None,
         typer.Option(
-            parser=OutputFolder(STUDY), help="Folder of the study; below torsweep-studies when left out."
+            parser=OutputFolder(STUDY_FOLDER),
+            help="Folder of the study; below torsweep-studies when left out.",
         ),
     ] = None,
     cores: Annotated[

@@ -17,7 +17,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
-from torsweep.storage.folders import EXPERIMENT_FILE, STUDY, files_of, own_folder
+from torsweep.storage.folders import EXPERIMENT_FILE, STUDY_FOLDER, files_of, own_folder
 
 STUDIES = Path("torsweep-studies")
 """Where studies are kept if no folder is named."""
@@ -53,7 +53,7 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
     """
     _require_name(experiment_name)
-    own_folder(folder, STUDY)
+    own_folder(folder, STUDY_FOLDER)
     for name, text in _texts(folder.resolve().name, experiment_name).items():
         if not (folder / name).exists():
             _write(folder / name, text)

@@ -23,7 +23,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
+from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS
 from torsweep.tor.compile import building, check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import Recipe, build_key, marker_name, planned_key, read_recipe, require_planned
@@ -101,7 +101,7 @@ def build_tor(
     """
     if stamp is not None:
         require_planned(tor, stamp)
-    own_folder(out, TOR_TOOLS)
+    own_folder(out, TOOLS_FOLDER)
     standing = current_build(out, read_series()) if tor.is_stock else None
     built = standing or _build_recipe(tor, out, jobs, stamp)
     if standing is None and _may_be_default(tor, by_hand=stamp is None):
@@ -152,7 +152,7 @@ def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> B
         require_planned(tor, stamp, recipe)
     key = recipe.key
     failed = out / f"failed-build-{key}.log"
-    with folder_claimed(out / BUILDING / key, TOR_TOOLS, wait=True):
+    with folder_claimed(out / BUILDING / key, TOOLS_FOLDER, wait=True):
         built = _build_with(key, out)
         if built is not None:
             return built
@@ -258,7 +258,7 @@ def _remove_staged(tree: Path) -> None:
 def _build_into(
     folder: Path, tree: Path, recipe: Recipe, release: Release, version: str, jobs: int, failed: Path
 ) -> None:
-    with whole_directory(folder, TOR_BUILD) as place:
+    with whole_directory(folder, TOR_BUILD_FOLDER) as place:
         build, log = place / "build", place / "build.log"
         try:
             flags = configure(tree, build, log, tests=False)
@@ -321,7 +321,7 @@ def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
     others = sorted(folder / "bin" / "tor-gencert" for folder in out.glob("[0-9]*-*"))
     gencert = gencert_beside(program, others)
     folder = out / f"{answer.version}-{recipe.key}"
-    with whole_directory(folder, TOR_BUILD) as place:
+    with whole_directory(folder, TOR_BUILD_FOLDER) as place:
         (place / "bin").mkdir()
         shutil.copy2(program, place / "bin" / "tor")
         if sha256_of_file(place / "bin" / "tor") != recipe.content:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import TOR_TOOLS
+from torsweep.storage.folders import TOOLS_FOLDER
 from torsweep.tor import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
@@ -24,7 +24,7 @@ Checksum = Annotated[
     str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")
 ]
 ToolsFolder = Annotated[
-    Path, typer.Option(parser=OutputFolder(TOR_TOOLS), help="Folder that builds are kept in.")
+    Path, typer.Option(parser=OutputFolder(TOOLS_FOLDER), help="Folder that builds are kept in.")
 ]
 Stamp = Annotated[
     Path | None,

@@ -20,7 +20,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.archives import unpack_tarball
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
-from torsweep.storage.folders import TOR_TOOLS
+from torsweep.storage.folders import TOOLS_FOLDER
 from torsweep.tor.apt import RELEASE_SERIES as RELEASE_SERIES
 from torsweep.tor.apt import fetch_source_package
 from torsweep.tor.repository import Commit, export, file_of, find_commit
@@ -184,7 +184,7 @@ def find_commit_release(repository: Path, revision: str, series: str) -> Release
 
 def _debian_release(downloads: Path) -> Release:
     package = downloads / "package"
-    with folder_claimed(downloads.parent, TOR_TOOLS, wait=True):
+    with folder_claimed(downloads.parent, TOOLS_FOLDER, wait=True):
         for description in sorted(package.glob("tor_*.dsc")):
             try:
                 return verified_package(description)

@@ -17,7 +17,7 @@ from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
-from torsweep.storage.folders import TOR_TOOLS
+from torsweep.storage.folders import TOOLS_FOLDER
 from torsweep.tor.compile import check_requirements, compile_tor, configure
 from torsweep.tor.release import apply_series, find_release, read_series, unpack
 
@@ -145,7 +145,7 @@ def test_tree(source: Path | None, out: Path, sha256: str | None = None) -> Iter
     check_requirements()
     series = read_series()
     place = out / "unit-tests"
-    with folder_claimed(place, TOR_TOOLS, wait=True):
+    with folder_claimed(place, TOOLS_FOLDER, wait=True):
         release = find_release(source, out / "downloads", sha256)
         tree, build, log, stamp = (place / name for name in ("source", "build", "build.log", "configured"))
         made_of = f"{release.identity} {series.sha256}\n"

@@ -21,7 +21,7 @@ from torsweep.chain.runs import (
 from torsweep.config.eras import tor_settings
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
-from torsweep.storage.folders import CHAIN, RUN, own_folder, require_writable
+from torsweep.storage.folders import CHAIN_FOLDER, RUN_FOLDER, own_folder, require_writable
 from torsweep.tor.build import BuiltTor
 
 RATE = 200 * 1024
@@ -110,7 +110,7 @@ def test_a_plan_of_runs_leaves_its_rows_and_how_each_run_kept_up(tmp_path, monke
     monkeypatch.setitem(RUN_PLANS, "refill", plan)
     monkeypatch.setattr(command, "require_linkem", lambda: Path("linkem"))
     pace = {"relay1": {"ran": 0.2, "delay_ms": 0.4}, "client1": {"ran": 0.001, "delay_ms": 7.0}}
-    own_folder(tmp_path / "out", CHAIN)
+    own_folder(tmp_path / "out", CHAIN_FOLDER)
     for one in conditions:
         folder = tmp_path / "out" / "refill" / one.label / "run"
         folder.mkdir(parents=True)
@@ -137,7 +137,7 @@ def test_every_condition_is_one_of_its_own_that_can_be_run(name):
 
 def test_what_is_prepared_is_a_run_that_an_engine_takes(tmp_path):
     _prepare(refill_conditions()[0], tmp_path / "condition" / "run")
-    require_writable(tmp_path / "condition" / "run", RUN)
+    require_writable(tmp_path / "condition" / "run", RUN_FOLDER)
     assert read_run(tmp_path / "condition" / "run").tor.refill.mode == "burst"
 
 

@@ -24,7 +24,7 @@ from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 
 
 def _run(network, directory, variant=""):
@@ -176,7 +176,7 @@ def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp
     claimed, release = threading.Event(), threading.Event()
 
     def engine():
-        with folder_claimed(directory, RUN, wait=False):
+        with folder_claimed(directory, RUN_FOLDER, wait=False):
             claimed.set()
             release.wait(10)
 

@@ -10,7 +10,7 @@ import pytest
 from torsweep.errors import OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.storage import whole_directory, whole_file, write_text
-from torsweep.storage.folders import MARKER, NETWORK, RUN, own_folder
+from torsweep.storage.folders import MARKER, NETWORK_FOLDER, RUN_FOLDER, own_folder
 
 
 def test_text_is_written_with_its_folders(tmp_path):
@@ -31,10 +31,10 @@ def _modes(folder):
 
 
 def test_new_files_and_folders_have_the_modes_of_the_umask(tmp_path, umask):
-    with whole_directory(tmp_path / "network", NETWORK) as temporary:
+    with whole_directory(tmp_path / "network", NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("{}")
     write_text(tmp_path / "tables" / "table.csv", "")
-    with folder_claimed(tmp_path / "run", RUN, wait=False):
+    with folder_claimed(tmp_path / "run", RUN_FOLDER, wait=False):
         pass
     for folder in ("network", "tables", "run"):
         for name, mode in _modes(tmp_path / folder).items():
@@ -47,7 +47,7 @@ def test_a_folder_keeps_its_group_and_mode_when_it_is_replaced(tmp_path):
     os.chown(network, -1, os.getegid())
     network.chmod(0o2775)
     for _ in range(2):
-        with whole_directory(network, NETWORK) as temporary:
+        with whole_directory(network, NETWORK_FOLDER) as temporary:
             (temporary / "tables").mkdir()
     assert network.stat().st_mode & 0o7777 == 0o2775
     assert (network / "tables").stat().st_mode & 0o2000
@@ -86,16 +86,16 @@ def test_a_missing_input_is_not_blamed_on_the_output(tmp_path):
 def test_a_directory_replaces_what_stood_there(tmp_path):
     network = tmp_path / "network"
     for content in ("first", "second"):
-        with whole_directory(network, NETWORK) as temporary:
+        with whole_directory(network, NETWORK_FOLDER) as temporary:
             (temporary / content).write_text(content)
     assert {file.name for file in network.iterdir()} == {MARKER, "second"}
 
 
 def test_a_failure_keeps_the_old_directory(tmp_path):
     network = tmp_path / "network"
-    with whole_directory(network, NETWORK) as temporary:
+    with whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("{}")
-    with pytest.raises(RuntimeError), whole_directory(network, NETWORK) as temporary:
+    with pytest.raises(RuntimeError), whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "half.json").write_text("{")
         raise RuntimeError
     assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
@@ -104,17 +104,17 @@ def test_a_failure_keeps_the_old_directory(tmp_path):
 
 def test_a_folder_with_a_file_of_somebody_elses_is_not_replaced(tmp_path):
     network = tmp_path / "network"
-    with whole_directory(network, NETWORK) as temporary:
+    with whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("{}")
     (network / "notes.txt").write_text("years of work")
-    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK):
+    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK_FOLDER):
         raise AssertionError("nothing is begun")
     assert (network / "notes.txt").read_text() == "years of work"
 
 
 def test_a_file_that_appears_while_a_folder_is_written_is_kept(tmp_path):
     network = tmp_path / "network"
-    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK):
+    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK_FOLDER):
         network.mkdir()
         (network / "notes.txt").write_text("years of work")
     assert (network / "notes.txt").read_text() == "years of work"
@@ -127,12 +127,12 @@ def test_what_is_write_protected_stays_for_root_too(tmp_path):
     with pytest.raises(OutputError, match=r"table\.csv: is write-protected"):
         write_text(tmp_path / "table.csv", "new")
     network = tmp_path / "network"
-    with whole_directory(network, NETWORK) as temporary:
+    with whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("{}")
     (network / "network.json").chmod(0o444)
     with (
         pytest.raises(OutputError, match=r"network\.json: is write-protected"),
-        whole_directory(network, NETWORK),
+        whole_directory(network, NETWORK_FOLDER),
     ):
         pass
     assert (tmp_path / "table.csv").read_text() == "old"
@@ -141,12 +141,12 @@ def test_what_is_write_protected_stays_for_root_too(tmp_path):
 def test_a_folder_without_a_marker_is_refused_unless_it_holds_folders_only(tmp_path):
     network = tmp_path / "network"
     (network / "empty").mkdir(parents=True)
-    own_folder(network, NETWORK)
+    own_folder(network, NETWORK_FOLDER)
     (network / "network.json").write_text("new")
     (network / MARKER).unlink()
     with (
         pytest.raises(OutputError, match=r"holds network\.json, which torsweep did not write"),
-        whole_directory(network, NETWORK),
+        whole_directory(network, NETWORK_FOLDER),
     ):
         pass
     assert (network / "network.json").read_text() == "new"
@@ -154,16 +154,16 @@ def test_a_folder_without_a_marker_is_refused_unless_it_holds_folders_only(tmp_p
 
 def test_what_a_killed_process_left_is_no_part_of_a_result(tmp_path):
     network = tmp_path / "network"
-    own_folder(network, NETWORK)
+    own_folder(network, NETWORK_FOLDER)
     (network / ".torsweep-a1b2c3d4-network.json").write_text("half")
-    with whole_directory(network, NETWORK) as temporary:
+    with whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("whole")
     assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
 
 
 def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
     network = tmp_path / "network"
-    with whole_directory(network, NETWORK) as temporary:
+    with whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "network.json").write_text("old")
     replace = type(network).replace
 
@@ -176,7 +176,10 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkey
         return replace(path, target)
 
     monkeypatch.setattr(type(network), "replace", refuse_the_new)
-    with pytest.raises(OutputError, match="network: cannot be written"), whole_directory(network, NETWORK):
+    with (
+        pytest.raises(OutputError, match="network: cannot be written"),
+        whole_directory(network, NETWORK_FOLDER),
+    ):
         pass
     assert (network / "network.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [network]

@@ -14,7 +14,7 @@ import pytest
 
 from torsweep.config.tors import STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.storage.folders import TOR_TOOLS, own_folder
+from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
@@ -40,7 +40,7 @@ def series() -> Series:
 @pytest.fixture
 def built(tmp_path: Path, series: Series) -> Path:
     """A folder of tools with one build in it."""
-    own_folder(tmp_path / "tools", TOR_TOOLS)
+    own_folder(tmp_path / "tools", TOOLS_FOLDER)
     folder = tmp_path / "tools" / f"0.4.9.11-{KEY}"
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")

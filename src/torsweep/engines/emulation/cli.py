@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 
 app = typer.Typer(
     help="Run real tor in real time on this machine's kernel, over emulated links.", no_args_is_help=True
@@ -21,7 +21,8 @@ app = typer.Typer(
 @app.command("run")
 def run_command(
     run_directory: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="A prepared run directory.")
+        Path,
+        typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN_FOLDER), help="A prepared run directory."),
     ],
     progress: Annotated[
         bool, typer.Option("--progress", help="Say on standard error how far it is.")

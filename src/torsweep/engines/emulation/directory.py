@@ -36,7 +36,7 @@ from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import KEY_FOLDERS
+from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.tor.build import BuiltTor
 
 KEPT_S = 300 * 86_400
@@ -50,7 +50,7 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     is full.
     """
     relays, votes = {}, {}
-    with folder_claimed(tor.folder / "keys", KEY_FOLDERS, wait=True):
+    with folder_claimed(tor.folder / "keys", KEYS_FOLDER, wait=True):
         for place in [*layout.authorities, *layout.relays]:
             kept = _kept(place, tor, say)
             shutil.copytree(kept / "keys", place.data / "keys")
@@ -67,7 +67,7 @@ def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
     if kept.is_dir() and time.time() - kept.stat().st_mtime < KEPT_S:
         return kept
     say(f"making the keys of {place.name}")
-    with whole_directory(kept, KEY_FOLDERS) as folder:
+    with whole_directory(kept, KEYS_FOLDER) as folder:
         (folder / "keys").mkdir(mode=0o700)
         if place.role == "authority":
             _certify(place, tor, folder / "keys")

@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN, TORNETTOOLS
+from torsweep.storage.folders import RUN_FOLDER, TORNETTOOLS_FOLDER
 
 app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 
 RunDirectory = Annotated[
     Path,
-    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="A run that `run prepare` made."),
+    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN_FOLDER), help="A run that `run prepare` made."),
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Cores that the run may use; 0: all.")]
 Trace = Annotated[
@@ -99,7 +99,7 @@ def for_tornettools_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="DIR", parser=OutputFolder(TORNETTOOLS), help="For tornettools to parse."
+            "--out", metavar="DIR", parser=OutputFolder(TORNETTOOLS_FOLDER), help="For tornettools to parse."
         ),
     ],
 ) -> None:

@@ -25,7 +25,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.formats.text import text_lines
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import TORNETTOOLS
+from torsweep.storage.folders import TORNETTOOLS_FOLDER
 
 _HOST_NAMED = re.compile(r"(Initializing TGen v|Starting OnionTrace v)(.* on host )(\S+)")
 _BOOTSTRAPPED = "[message] [_oniontracetorctl_processLine] torctl client is now ready (Bootstrapped 100)"
@@ -52,7 +52,7 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> tuple[dict[str, s
             "no log of a TGen client", file=folder / HOSTS_FOLDER, accepted="the kept logs of a run"
         )
     traces = find_logs(folder / HOSTS_FOLDER, "oniontrace", names)
-    with whole_directory(out, TORNETTOOLS) as place:
+    with whole_directory(out, TORNETTOOLS_FOLDER) as place:
         for log in tgen:
             _copy(log, names[log.host], "tgen", place, _renamed(log, names))
         for log in traces:

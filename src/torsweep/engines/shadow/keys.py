@@ -20,7 +20,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import KEY_FOLDERS
+from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.units import SECOND_NS
 
 KEYS = Path("results/tools/keys")
@@ -46,9 +46,9 @@ def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept
     Raises TorsweepError when tor or tor-gencert cannot make them.
     """
     folder = kept_in / f"{network_sha256[:16]}-{tools.tors.usual.version}"
-    with folder_claimed(kept_in, KEY_FOLDERS, wait=True):
+    with folder_claimed(kept_in, KEYS_FOLDER, wait=True):
         if not (folder / _FINGERPRINTS).is_file():
-            with whole_directory(folder, KEY_FOLDERS) as place:
+            with whole_directory(folder, KEYS_FOLDER) as place:
                 _make(network, tools, place)
     document = read_json(folder / _FINGERPRINTS)
     return Keys(folder, Identities(document["relays"], document["v3"]))

@@ -42,7 +42,7 @@ from torsweep.network.model import read_latency, read_network
 from torsweep.network.relays import only_paths
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 from torsweep.tor.torrc import consensus_parameters
 from torsweep.units import SECOND_NS
 
@@ -113,7 +113,7 @@ def write_alone(run_directory: Path, settings: ShadowSettings, tools: ShadowTool
 
     Raises OutputError too: when a run is under way there, or has left logs that would be lost.
     """
-    with folder_claimed(run_directory, RUN, wait=False):
+    with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         if (run_directory / SHADOW_FOLDER / RECORD_FILE).exists():
             raise OutputError(
                 f"{run_directory / SHADOW_FOLDER}: holds the logs of a run; remove it to write it anew"
@@ -133,7 +133,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     run = _read_run(run_directory)
     tools = find_tools(run)
     _require_kind(run, run_directory / RUN_FILE, tools)
-    with folder_claimed(run_directory, RUN, wait=False):
+    with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         record = _standing_record(run_directory, settings, tools)
         clear_results(run_directory)
         if record is None:
@@ -147,7 +147,7 @@ def read_again(run_directory: Path) -> None:
     Raises InputError when there is none of this run, or its logs cannot be read.
     """
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
-    with folder_claimed(run_directory, RUN, wait=False):
+    with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         record = read_json(file)
         if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
             raise InputError("is of another run than run.json", file=file)

@@ -17,7 +17,7 @@ from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
-from torsweep.storage.folders import RUN, own_folder
+from torsweep.storage.folders import RUN_FOLDER, own_folder
 from torsweep.tor.build import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
@@ -70,7 +70,7 @@ def run_directory(tmp_path: Path) -> Callable[..., Path]:
         made = network(*POSITIONS, **(relays or {}))
         write_network(made, equal_rtts(made), tmp_path / "network")
         folder = tmp_path / "run"
-        own_folder(folder, RUN)
+        own_folder(folder, RUN_FOLDER)
         digest = sha256_of_file(tmp_path / "network" / "network.json")
         run_spec(**{"network_sha256": digest, **changes}).write(folder)
         return folder

@@ -23,7 +23,7 @@ from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.run.processes import ProcessEnded
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 
 SLEEP = "import time; time.sleep(60)"
 
@@ -162,7 +162,7 @@ def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_too
 def test_a_run_under_way_keeps_its_folder(run_directory, fake_tools):
     folder = run_directory()
     with (
-        folder_claimed(folder, RUN, wait=False),
+        folder_claimed(folder, RUN_FOLDER, wait=False),
         pytest.raises(OutputError, match="another run is under way"),
     ):
         run_emulation(folder, fake_tools(SLEEP))

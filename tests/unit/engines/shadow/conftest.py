@@ -20,7 +20,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.network.model import Network, Position, write_network
-from torsweep.storage.folders import RUN, own_folder
+from torsweep.storage.folders import RUN_FOLDER, own_folder
 
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")
 
@@ -45,7 +45,7 @@ def run_directory(tmp_path: Path, network: Network, rtt_us: NDArray[np.int32]) -
     experiment = load_experiment("refill_sweep", {})
     variant = experiment.variant("")
     settings = run_settings(experiment, "shadow", "2012", variant)
-    own_folder(folder, RUN)
+    own_folder(folder, RUN_FOLDER)
     build_run(settings, variant, tmp_path / "network", folder).write(folder)
     return folder
 

@@ -65,7 +65,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN_FOLDER
 from torsweep.tor.torrc import check_network
 
 READY_LIMIT_S = 900.0
@@ -97,7 +97,7 @@ def run_emulation(
     _check_input(run, network, network_directory / NETWORK_FILE)
     tools.tors.check(run, network)
     say = _speaker(progress)
-    with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
+    with machine_claimed(), folder_claimed(run_directory, RUN_FOLDER, wait=False), orderly_end():
         _clear(run_directory, run, network)
         started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER

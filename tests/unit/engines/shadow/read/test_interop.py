@@ -16,7 +16,7 @@ from torsweep.engines.shadow.interop import lay_out_for_tornettools
 from torsweep.engines.shadow.read import write_tables
 from torsweep.errors import InputError, OutputError
 from torsweep.network.model import read_network
-from torsweep.storage.folders import RUN, write_marker
+from torsweep.storage.folders import RUN_FOLDER, write_marker
 
 SMALL_RUN = Path(__file__).parent / "small_run"
 COST = {
@@ -32,7 +32,7 @@ WARM_UP_ENDS_S = 190
 def run(tmp_path: Path) -> Path:
     copy = Path(shutil.copytree(SMALL_RUN, tmp_path / "run"))
     (copy / "provenance.json").write_text(json.dumps(COST))
-    write_marker(copy, RUN)
+    write_marker(copy, RUN_FOLDER)
     return copy
 
 
