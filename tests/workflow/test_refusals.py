@@ -136,15 +136,3 @@ def test_a_disk_that_is_full_when_figures_are_drawn(finished, tmp_path):
     mount = f"mount -t tmpfs -o size=100m tmpfs {results} && {fill}"
     done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
     _assert_failed(done, "No space left on device")
-
-
-def test_what_a_kill_left_goes_when_the_next_pipeline_starts(finished, tmp_path):
-    workspace = _copy_of(finished, tmp_path / "copy")
-    left = (workspace.folder / FIGURE).with_name(".torsweep-a1b2c3d4-differences.pdf")
-    left.write_text("half")
-    os.utime(left, (0, 0))
-    (workspace.folder / FIGURE).unlink()
-    done = workspace.snakemake("refill_sweep")
-    assert done.returncode == 0, done.stdout
-    assert not left.exists()
-    assert (workspace.folder / FIGURE).is_file()
