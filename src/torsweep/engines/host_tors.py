@@ -7,7 +7,7 @@ where a build lacks what the run asks for, or the consensus is not what the user
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from torsweep.network.model import Network
 from torsweep.tor import TOOLS
 from torsweep.tor.build import BuiltTor, find_build
 from torsweep.tor.program import options_of
-from torsweep.tor.torrc import differences, lacking
+from torsweep.tor.torrc import LEAST_AUTHORITIES, differences, lacking
 
 CACHED_CONSENSUS = "cached-microdesc-consensus"
 """The file in a data directory in which tor keeps its consensus, also where it avoids writing to disk."""
@@ -114,10 +114,15 @@ def _numbers(tor: BuiltTor) -> list[int]:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What the consensus of a run has: nicknames of relays, and parameters."""
+    """What the consensus of a run has: the flags and the weight of each relay by nickname, and parameters."""
 
-    relays: frozenset[str]
+    relays: Mapping[str, tuple[frozenset[str], int]]
     parameters: Mapping[str, int]
+
+
+_CONSENSUS_RELAY = re.compile(
+    r"^r (\S+) .*\n(?:[am] .*\n)*(?:s ?(.*)\n)?(?:(?:v|pr) .*\n)*(?:w Bandwidth=(\d+))?", re.M
+)
 
 
 def read_consensus(data_directory: Path) -> Consensus:
@@ -128,18 +133,46 @@ def read_consensus(data_directory: Path) -> Consensus:
         text = ""
     line = re.search(r"^params (.*)$", text, re.MULTILINE)
     pairs = (word.partition("=") for word in line[1].split()) if line else ()
-    relays = re.findall(r"^r (\S+) ", text, re.MULTILINE)
-    return Consensus(frozenset(relays), {name: int(value) for name, _, value in pairs})
+    relays = _CONSENSUS_RELAY.findall(text)
+    return Consensus(
+        {name: (frozenset(flags.split()), int(weight or 0)) for name, flags, weight in relays},
+        {name: int(value) for name, _, value in pairs},
+    )
 
 
-def require_consensus(consensus: Consensus, network: Network, parameters: Mapping[str, int]) -> None:
-    """Raise TorsweepError unless ``consensus`` has every relay of ``network``, and the ``parameters``."""
+def require_consensus(
+    consensus: Consensus, network: Network, parameters: Mapping[str, int], *, voted: bool = False
+) -> None:
+    """Raise TorsweepError unless ``consensus`` has every relay of ``network``, and the ``parameters``.
+
+    With ``voted`` relays have the flags of their positions, and where enough authorities measure, their
+    weights.
+    """
     for relay in network.relays:
         if relay.name not in consensus.relays:
             raise TorsweepError(f"the consensus of this run has no {relay.name}")
+    if voted and (problem := next(_vote_problems(consensus, network), "")):
+        raise TorsweepError(f"the consensus of this run is not the network's: {problem}")
     for name, value in parameters.items():
         if consensus.parameters.get(name) != value:
             present = f"{name}={consensus.parameters[name]}" if name in consensus.parameters else f"no {name}"
             raise TorsweepError(
                 f"the consensus of this run has {present}, not {name}={value} as it was given"
             )
+
+
+def _vote_problems(consensus: Consensus, network: Network) -> Iterator[str]:
+    weighted = len(network.authorities) >= LEAST_AUTHORITIES
+    for relay in network.relays:
+        flags, weight = consensus.relays[relay.name]
+        due = {
+            "Guard": "guard" in relay.position,
+            "Exit": "exit" in relay.position,
+            "Running": True,
+            "V2Dir": True,
+        }
+        for flag, has in due.items():
+            if (flag in flags) != has:
+                yield f"{relay.name} {'lacks' if has else 'has'} the flag {flag}"
+        if weighted and weight != relay.consensus_weight:
+            yield f"{relay.name} weighs {weight}, not {relay.consensus_weight}"

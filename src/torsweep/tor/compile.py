@@ -196,37 +196,29 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
     if code and shutil.disk_usage(folder).free < FULL_BYTES:
         raise OutputError(f"{folder}: {what} of tor failed: no space left on the device")
     if code:
-        text = log.read_text(encoding="utf-8")
-        for line in last_lines(text):
+        lines = first_error(log.read_text(encoding="utf-8"), code)
+        for line in lines:
             _say(f"  {line}")
-        raise TorsweepError(f"{what} of tor failed: {first_error(text, code)}")
+        raise TorsweepError(f"{what} of tor failed: {lines[0]}")
 
 
 _WRONG = re.compile(r"No space left on device|\berror: |undefined reference")
 LINES_SHOWN = 6
 
 
-def last_lines(text: str) -> list[str]:
-    """The lines of a build's log around the first error; its last lines where none calls itself one."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    error = next((place for place, line in enumerate(lines) if _WRONG.search(line)), None)
-    start = max(len(lines) - LINES_SHOWN, 0) if error is None else max(error - 1, 0)
-    return lines[start : start + LINES_SHOWN]
-
-
-def first_error(text: str, code: int) -> str:
-    """The line of a build's log that says what went wrong first, else its last line, else its exit code.
+def first_error(text: str, code: int) -> list[str]:
+    """The line of a build's log that says what went wrong first, and those after it: else its last line.
 
     If the first complaint is make's, the line before it says what is wrong.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines:
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [f"exit code {code}"]
+    for place, line in enumerate(lines):
         if _WRONG.search(line):
-            return line
+            return lines[place : place + LINES_SHOWN]
     for before, line in pairwise(["", *lines]):
         if "*** " in line:
-            return line if before.startswith("CC ") or not before else f"{before} ({line})"
-    return lines[-1] if lines else f"exit code {code}"
+            return [line if before.startswith("CC ") or not before else f"{before} ({line})"]
+    return lines[-1:]
 
 
 def _plain() -> dict[str, str]:

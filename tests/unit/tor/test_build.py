@@ -209,7 +209,7 @@ def test_the_command_line_reports_a_missing_compiler_in_one_line(tmp_path):
     ],
 )
 def test_the_first_error_of_a_log_is_what_is_reported(log, reason):
-    assert first_error(log, 2) == reason
+    assert first_error(log, 2)[0] == reason
 
 
 def test_the_summary_of_tors_tests_is_their_last_line():

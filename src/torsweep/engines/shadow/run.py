@@ -186,7 +186,7 @@ def simulate_and_record(
     consensuses = (
         read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / client) for client in clients
     )
-    consensus = next((one for one in consensuses if one.relays), Consensus(frozenset(), {}))
+    consensus = next((one for one in consensuses if one.relays), Consensus({}, {}))
     require_consensus(consensus, network, run.given.consensus)
     origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {

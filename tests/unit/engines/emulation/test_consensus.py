@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,31 +11,16 @@ from tests.unit.engines.emulation.conftest import POSITIONS, network
 from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.run.control import (
     AFTER_VOTE_S,
-    Entry,
-    read_entries,
-    require_entries,
     wait_s,
 )
+from torsweep.engines.host_tors import CACHED_CONSENSUS, read_consensus, require_consensus
 from torsweep.errors import TorsweepError
 
 FLAGS = {"guard": "Fast Guard", "middle": "Fast", "exit": "Exit Fast", "guard_exit": "Exit Fast Guard"}
 
 
-class Client:
-    """A tor that knows what it is given."""
-
-    name = "web1"
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    async def value(self, key: str) -> str:
-        assert key == "ns/all"
-        return self.text
-
-
 def consensus() -> str:
-    """Of the network of the tests, as a control port tells it."""
+    """Of the network of the tests, as a client keeps it."""
     return "".join(
         f"r {relay.name} AAAA BBBB 2038-01-01 00:00:00 11.0.0.{node} 9001 0\n"
         f"s {FLAGS[relay.position]} Running Stable V2Dir Valid\nw Bandwidth={relay.consensus_weight}\n"
@@ -42,39 +28,51 @@ def consensus() -> str:
     )
 
 
-def check(text: str, *, weighted: bool = True) -> None:
-    asyncio.run(require_entries(Client(text), network(*POSITIONS), weighted=weighted))
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., None]:
+    """Compares a consensus, which a client keeps, with the network of the tests."""
+
+    def compare(text: str, authorities: int = 3) -> None:
+        (tmp_path / CACHED_CONSENSUS).write_text(text)
+        made = network(*POSITIONS)
+        voting = made.authorities * authorities
+        changed = made.model_copy(update={"authorities": voting})
+        require_consensus(read_consensus(tmp_path), changed, {}, voted=True)
+
+    return compare
 
 
-def test_entries_are_read_with_and_without_further_addresses():
-    text = "r a b c d\na [::1]:9001\ns Guard Fast\nw Bandwidth=7\nr e f g h\ns \nw Bandwidth=0\n"
-    assert read_entries(text) == {"a": Entry(frozenset({"Guard", "Fast"}), 7), "e": Entry(frozenset(), 0)}
+def test_relays_are_read_with_and_without_further_addresses(tmp_path: Path):
+    text = "r a b c d\na [::1]:9001\nm digest\ns Guard Fast\nv Tor 1\npr Link=1\nw Bandwidth=7\n"
+    (tmp_path / CACHED_CONSENSUS).write_text(f"{text}r e f g h\ns \nw Bandwidth=0\n")
+    relays = read_consensus(tmp_path).relays
+    assert relays == {"a": (frozenset({"Guard", "Fast"}), 7), "e": (frozenset(), 0)}
 
 
-def test_the_consensus_of_the_network_is_taken():
+def test_the_consensus_of_the_network_is_taken(check):
     check(consensus())
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (" Guard", "", "relay1 lacks the flag Guard"),
-        ("s Fast Running", "s Fast Guard Running", "relay2 has the flag Guard"),
-        ("Exit ", "", "relay3 lacks the flag Exit"),
-        (" Running", "", "relay1 lacks the flag Running"),
-        (" V2Dir", "", "relay1 lacks the flag V2Dir"),
-        ("r relay3 ", "r another ", "relay3 is not in it"),
+        (" Guard", "", "is not the network's: relay1 lacks the flag Guard"),
+        ("s Fast Running", "s Fast Guard Running", "is not the network's: relay2 has the flag Guard"),
+        ("Exit ", "", "is not the network's: relay3 lacks the flag Exit"),
+        (" Running", "", "is not the network's: relay1 lacks the flag Running"),
+        (" V2Dir", "", "is not the network's: relay1 lacks the flag V2Dir"),
+        ("r relay3 ", "r another ", "has no relay3"),
     ],
 )
-def test_what_is_not_the_networks_is_named(old: str, new: str, said: str):
+def test_what_is_not_the_networks_is_named(old: str, new: str, said: str, check):
     assert old in consensus()
-    with pytest.raises(TorsweepError, match=f"^web1: its consensus is not the network's: {said}$"):
+    with pytest.raises(TorsweepError, match=f"^the consensus of this run {said}$"):
         check(consensus().replace(old, new))
 
 
-def test_weights_count_where_they_are_measured():
+def test_weights_count_where_they_are_measured(check):
     other = consensus().replace("Bandwidth=", "Bandwidth=9")
-    check(other, weighted=False)
+    check(other, authorities=1)
     with pytest.raises(TorsweepError, match=r"relay1 weighs 9\d+, not \d+$"):
         check(other)
 

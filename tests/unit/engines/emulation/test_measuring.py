@@ -85,7 +85,7 @@ def test_a_tor_costs_what_it_took_since_time_0(monkeypatch):
 
 
 def test_queues_are_asked_for_each_second(monkeypatch):
-    monkeypatch.setattr(Traffic, "seconds", 0.2)
+    monkeypatch.setattr(Traffic, "seconds", 1.0)
     network = running(False)
     asyncio.run(module.measure(network))
     assert network.meters["relay1"].asked > 1

@@ -12,14 +12,12 @@ import contextlib
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.entry import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
-from torsweep.network.model import Network
 
 AFTER_VOTE_S = 20
 """Seconds after which a vote is over and its consensus has been fetched."""
@@ -30,51 +28,6 @@ measured."""
 
 LONGEST_START = 2
 """How many times as long as in measured starts the start of a network may take."""
-
-_RELAY = re.compile(r"^r (\S+) .*\n(?:a .*\n)*s ?(.*)\n(?:v .*\n)?w Bandwidth=(\d+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A relay in a consensus: its flags and its weight."""
-
-    flags: frozenset[str]
-    weight: int
-
-
-def read_entries(text: str) -> dict[str, Entry]:
-    """Nickname to entry, of a consensus as the control port has it (``GETINFO ns/all``)."""
-    return {
-        name: Entry(frozenset(flags.split()), int(weight)) for name, flags, weight in _RELAY.findall(text)
-    }
-
-
-async def require_entries(client: Control, network: Network, *, weighted: bool) -> None:
-    """Raise TorsweepError unless ``client`` has every relay of ``network`` with the flags of its position.
-
-    With ``weighted`` the weights are those of the network too.
-    """
-    entries = read_entries(await client.value("ns/all"))
-    if problem := next(_problems(entries, network, weighted=weighted), ""):
-        raise TorsweepError(f"{client.name}: its consensus is not the network's: {problem}")
-
-
-def _problems(entries: Mapping[str, Entry], network: Network, *, weighted: bool) -> Iterator[str]:
-    for relay in network.relays:
-        entry = entries.get(relay.name)
-        if entry is None:
-            yield f"{relay.name} is not in it"
-            continue
-        for flag, due in (
-            ("Guard", "guard" in relay.position),
-            ("Exit", "exit" in relay.position),
-            ("Running", True),
-            ("V2Dir", True),
-        ):
-            if (flag in entry.flags) != due:
-                yield f"{relay.name} {'lacks' if due else 'has'} the flag {flag}"
-        if weighted and entry.weight != relay.consensus_weight:
-            yield f"{relay.name} weighs {entry.weight}, not {relay.consensus_weight}"
 
 
 def wait_s(now_s: float, clients: int, run_s: float) -> float:

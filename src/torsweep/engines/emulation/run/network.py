@@ -24,7 +24,6 @@ from torsweep.engines.emulation.run.control import (
     consensus_relays,
     known_relays,
     open_control,
-    require_entries,
     wait_s,
 )
 from torsweep.engines.emulation.run.follower import ClientFollower
@@ -34,7 +33,7 @@ from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
+from torsweep.tor.torrc import bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
 FIRST_VOTE_INTERVAL_S = 5
@@ -102,7 +101,7 @@ class RunningNetwork:
             pid = self.children[place.name].handle.pid
             self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
         await self._start_clients(identities)
-        await self._require_consensus()
+        self._require_consensus()
         await self._rest()
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
         await asyncio.gather(*(self._follow_client(place, identities, names) for place in layout.clients))
@@ -276,15 +275,12 @@ class RunningNetwork:
             for task in starting:
                 task.cancel()
 
-    async def _require_consensus(self) -> None:
+    def _require_consensus(self) -> None:
         """Raise TorsweepError unless the client from which all others learned has the consensus that it
         should have: the network's relays, and the parameters that the user gave."""
         layout = self.layout
-        weighted = len(layout.authorities) >= LEAST_AUTHORITIES
-        first = await self._control(layout.clients[0])
-        await require_entries(first, layout.network, weighted=weighted)
         consensus = read_consensus(layout.clients[0].data)
-        require_consensus(consensus, layout.network, layout.run.given.consensus)
+        require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
         self.parameters = consensus.parameters
 
     async def _follow_client(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
