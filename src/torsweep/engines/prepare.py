@@ -73,8 +73,9 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
     Raises InputError when the era or the variant asks for something that there is not.
     """
-    require_tor(engine, variant)
-    tor, transport = tor_settings(era, dict(variant.levels)), _transport(engine, variant)
+    require_knobs(engine, variant)
+    tor = tor_settings(era, dict(variant.levels))
+    transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
     _require_effect(engine, tor)
     return RunSettings(
         experiment=experiment.name,
@@ -95,16 +96,16 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     )
 
 
-def require_tor(engine: str, variant: Variant) -> None:
-    """InputError when a model is asked for what only tor itself has."""
-    knobs = [knob for knob, _ in variant.levels if KNOBS[knob].target in ("tor_build", "options")]
-    if knobs and not find_engine(engine).runs_tor:
-        raise InputError(
-            "is of tor itself, and this engine is a model of it",
-            key=knobs[0],
-            value=engine,
-            accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
-        )
+def require_knobs(engine: str, variant: Variant) -> None:
+    """InputError for a knob that ``engine`` does not have."""
+    for knob, _ in variant.levels:
+        target = KNOBS[knob].target
+        if not find_engine(engine).turns(target):
+            problem = "is of tor itself, and this engine is a model of it"
+            if target == "transport":
+                problem = "is of the model alone: this engine has a TCP and queues of its own"
+            accepted = " or ".join(f"engine {name}" for name, each in ENGINES.items() if each.turns(target))
+            raise InputError(problem, key=knob, value=engine, accepted=accepted)
 
 
 def _require_effect(engine: str, tor: TorSettings) -> None:
@@ -114,7 +115,8 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
         raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
-        raise InputError(problem, key="nagle", value="off", accepted="engine emulation or cellsim")
+        having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)
+        raise InputError(problem, key="nagle", value="off", accepted=f"engine {' or '.join(having)}")
 
 
 def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunTraffic:
@@ -135,21 +137,6 @@ def _pairing(pairing: Pairing, engine: str) -> Pairing:
         problem = f"under {engine} tor chooses its circuits itself"
         raise InputError(problem, key="pairing", value=pairing, accepted=f"{FREE}, or engine {takers}")
     return pairing
-
-
-def _transport(engine: str, variant: Variant) -> Transport | None:
-    """The transport of the model; None for an engine with a TCP and queues of its own."""
-    overrides = variant.transport_overrides
-    if engine == MODEL_ENGINE:
-        return Transport.model_validate(overrides)
-    if overrides:
-        raise InputError(
-            "is of the model alone: this engine has a TCP and queues of its own",
-            key=", ".join(overrides),
-            value=engine,
-            accepted=f"engine {MODEL_ENGINE}",
-        )
-    return None
 
 
 def build_run(

@@ -28,7 +28,7 @@ from torsweep.config.network import NetworkConfig, load_network_config, network_
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import JOINED_BY, Variant, variant_text
-from torsweep.engines.prepare import require_tor
+from torsweep.engines.prepare import require_knobs
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
@@ -231,7 +231,7 @@ class Paths:
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
         plan = experiment.plan(self.overrides.plan)
-        require_tor(choice.engine, plan.baseline)
+        require_knobs(choice.engine, plan.baseline)
         require_fitting_networks(experiment, plan.name)
         if find_engine(choice.engine).runs_tor:
             self.builds.require_playable(experiment, plan)
