@@ -13,12 +13,12 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from torsweep.config.eras import ERAS
-from torsweep.engines.selection import RUN_ENGINES
 from torsweep.home import find, find_all
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_sha256
 from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions, own_experiments
+from torsweep.runsets.sources import SOURCES_PATTERN
 from torsweep.tor.release import LISTING, SERIES
 
 min_version("9.1")
@@ -58,7 +58,7 @@ report: "rules/captions/workflow.rst"
 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
-    engine="|".join(RUN_ENGINES),
+    engine=SOURCES_PATTERN,
     era="|".join(ERAS),
     network=r"[A-Za-z0-9_.-]+(\+[a-z_]+=[A-Za-z0-9_.-]+)*",
     seed="[0-9]+",
@@ -76,7 +76,6 @@ include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/publish.smk"
-include: "rules/compare.smk"
 
 
 onstart:

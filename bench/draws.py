@@ -18,9 +18,9 @@ import polars as pl
 
 from bench.run_medians import quantiles_of_run
 from bench.writing import write_named_rows
-from torsweep.compare.derive import repeated
 from torsweep.engines.prepare import write_run
 from torsweep.engines.tools import require_own_program
+from torsweep.runsets.derive import repeated
 
 DRAWS = 12
 TIMES = {"ttfb": "first", "ttlb": "last"}

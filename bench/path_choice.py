@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from bench.compare_rows import words
+from plotting.drawing.palette import level_name
 from torsweep.config.variant import variant_levels
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS
@@ -119,8 +119,8 @@ def row(directory: Path) -> dict[str, object]:
         for path in named
         if len(path) == 3 and numbers.keys() >= set(path)
     ]
-    levels = ", ".join(variant_levels(directory.name).values())
-    where = {"engine": run.engine, "network": run.seed, "variant": words(levels)}
+    levels = ", ".join(map(level_name, variant_levels(directory.name).values()))
+    where = {"engine": run.engine, "network": run.seed, "variant": levels}
     return {**where, **compare(network, paths, run.tor.guards)}
 
 

@@ -1,7 +1,14 @@
 # Runs: one variant on one network in one engine. An engine is a program that takes a run directory and leaves
 # tables in it; it writes its provenance last, with their checksums. With --wait, a run waits for an engine
 # that a killed pipeline left at work in the folder. What an engine needs (tor, cores, memory, minutes, a node)
-# is stated by its package; what a run took stands in its provenance and its benchmark file.
+# is stated by its package; what a run took stands in its provenance and its benchmark file. A repeat is the
+# same run with another seed; a replay is cellsim on the circuits that tor chose in a run of another engine, and
+# is kept in a folder below that engine's name.
+from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES
+
+ONE_ENGINE = "|".join(RUN_ENGINES)
+REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
+REPLAY = f"results/replays/{{replayed}}/{RUN_LEVELS}/provenance.json"
 
 
 rule run:
@@ -16,6 +23,8 @@ rule run:
         f"results/logs/runs/{RUN_LEVELS}.log",
     benchmark:
         f"results/benchmarks/runs/{RUN_LEVELS}.tsv"
+    wildcard_constraints:
+        engine=ONE_ENGINE,
     # Two one-core runs finish sooner than two two-core runs one after the other; `--set-threads run=4` shortens
     # a single run in Shadow.
     threads: arguments.run_threads
@@ -37,6 +46,65 @@ rule run:
         "(torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
         " {params.durations} {params.tor} --out {params.out:q} --wait"
+        " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
+
+
+rule run_repeat:
+    """Repeat a run with another seed: the difference between the two is chance."""
+    input:
+        RUN,
+    output:
+        REPEAT,
+    log:
+        f"results/logs/repeats/{RUN_LEVELS}.log",
+    benchmark:
+        f"results/benchmarks/repeats/{RUN_LEVELS}.tsv"
+    wildcard_constraints:
+        engine=ONE_ENGINE,
+    threads: arguments.run_threads
+    resources:
+        mem_mb=arguments.run_memory_mb,
+        runtime=arguments.run_minutes,
+        slurm_extra=arguments.run_node,
+    params:
+        engine_version=arguments.engine_version,
+        engine_run=arguments.engine_run,
+        original=subpath(input[0], parent=True),
+        out=subpath(output[0], parent=True),
+    message:
+        "repeat {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
+    shell:
+        "(torsweep run repeat {params.original:q} --out {params.out:q} --wait"
+        " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
+
+
+rule run_replay:
+    """Let cellsim run on the circuits that tor chose in a run of another engine."""
+    input:
+        paths.replayed_run,
+    output:
+        REPLAY,
+    log:
+        f"results/logs/replays/{{replayed}}/{RUN_LEVELS}.log",
+    benchmark:
+        f"results/benchmarks/replays/{{replayed}}/{RUN_LEVELS}.tsv"
+    wildcard_constraints:
+        engine=MODEL_ENGINE,
+        replayed="[a-z-]+",
+    threads: arguments.run_threads
+    resources:
+        mem_mb=arguments.run_memory_mb,
+        runtime=arguments.run_minutes,
+    params:
+        engine_version=arguments.engine_version,
+        engine_run=arguments.engine_run,
+        original=paths.replayed_directory,
+        record=arguments.replayed_record,
+        out=subpath(output[0], parent=True),
+    message:
+        "replay {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
+    shell:
+        "(torsweep run replay {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 

@@ -17,13 +17,15 @@ rule collect_tables:
     params:
         source=source_sha256("runsets"),
         runs=arguments.runs,
+        sources=arguments.sources,
+        standing=arguments.standing,
         numbers=arguments.numbers_by_level,
         out=subpath(output[0], parent=True),
     message:
         "tables of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " {params.numbers} --out {params.out:q} {params.runs} >{log:q} 2>&1"
+        " {params.numbers} {params.sources} --out {params.out:q} {params.runs} >{log:q} 2>&1"
 
 
 rule summarize:

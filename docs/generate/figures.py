@@ -9,32 +9,29 @@ import importlib
 
 from docs.generate.markdown import prose
 from docs.generate.thumbnails import THUMBNAILS
-from torsweep.pipeline.figures import OF_COMPARISONS, comparison_figures, figure_names
+from torsweep.pipeline.figures import figure_names
 
 
 def figures_page() -> list[str]:
-    """Figures of plans, then those of comparisons."""
+    """Every figure."""
     intro = (
-        "An experiment lists figures of plans by these names; `torsweep results draw compare` draws those of"
-        " [a comparison](../compare.md). Each is a PDF, a PNG and its points as CSV. What it needs are"
-        " [files of the summary](summaries.md), or of the comparison."
+        "An experiment lists figures by these names; `gaps` and `contrasts` are drawn where"
+        " [engines stand side by side](../compare.md). Each is a PDF, a PNG and its points as CSV. What it"
+        " needs are [files of the summary](summaries.md)."
     )
     lines = ["# Figures", "", intro, ""]
-    for heading, names in (("Of a plan", figure_names()), ("Of a comparison", comparison_figures())):
-        lines += [f"## {heading}", ""]
-        for name in names:
-            lines += _figure(name)
+    for name in figure_names():
+        lines += _figure(name)
     return lines
 
 
 def _figure(name: str) -> list[str]:
     module = importlib.import_module(f"plotting.{name}")
-    lines = [f"### {name}", "", f"{module.TITLE}. {prose(module.HOW_TO_READ)}", ""]
+    lines = [f"## {name}", "", f"{module.TITLE}. {prose(module.HOW_TO_READ)}", ""]
     if (THUMBNAILS / f"{name}.png").is_file():
         path = f"../images/{THUMBNAILS.name}/{name}.png"
         lines += [f'<img src="{path}" width="320" alt="{module.TITLE}">', ""]
-    needed = module.NEEDS if name.startswith(OF_COMPARISONS) else map(_link, module.NEEDS)
-    return [*lines, f"Needs {', '.join(needed)}.", ""]
+    return [*lines, f"Needs {', '.join(map(_link, module.NEEDS))}.", ""]
 
 
 def _link(statistic: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import polars as pl
 
 from docs.generate.markdown import code, prose, table
-from torsweep.compare.comparison import TABLES
 from torsweep.engines.table_schema import SCHEMAS, WORDS, TableSchema
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.statistic import Statistic, statistics
@@ -31,7 +30,7 @@ def tables_page() -> list[str]:
 
 
 def summaries_page() -> list[str]:
-    """The CSV files of a summary and of a comparison."""
+    """The CSV files of a summary."""
     lines = ["# Files of summaries", ""]
     lines += [
         f"Beside these CSV files, a summary has `{CLAIMS_FILE}` (the verdicts), `{SUMMARY_TEXT}` (all of it"
@@ -41,9 +40,7 @@ def summaries_page() -> list[str]:
     ]
     for statistic in statistics().values():
         lines += [f"## {statistic.name}", "", _of_statistic(statistic), "", *_statistic_columns(statistic)]
-    rows = [(code(f"{name}.csv"), prose(meaning)) for name, meaning in TABLES.items()]
-    lines += ["## Files of a comparison", "", *table(("file", "what it holds"), rows)]
-    return [*lines, "[How to read them](../compare.md)"]
+    return lines
 
 
 def _columns(schema: TableSchema) -> list[str]:

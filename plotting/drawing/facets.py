@@ -153,7 +153,7 @@ class Facets:
         self.put(plot, figure, things, "Simulated time (s)")
         self.legend(figure)
 
-    def legend(self, figure: Figure, marker: bool = False, more: Iterable[Line2D] = ()) -> None:
+    def legend(self, figure: Figure, marker: bool = False, more: Iterable[Any] = ()) -> None:
         """One legend of the colour's levels, and of ``more``, above the panels."""
         handles = []
         for level in self.levels:

@@ -11,6 +11,7 @@ import re
 from torsweep.config.knobs import KNOBS
 from torsweep.config.looks import Look, computed_look
 from torsweep.engines.selection import find_kind
+from torsweep.runsets.reading import SOURCE
 
 _WORDS = {level: words for knob in KNOBS.values() for level, words in knob.words.items()}
 
@@ -20,6 +21,8 @@ _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 def look(knob: str, level: str) -> Look:
     """How ``level`` of ``knob`` is drawn, as the knob says; else it gets a look computed from both names."""
+    if knob == SOURCE:
+        return source_look(level)
     known = KNOBS[knob].looks.get(level) if knob in KNOBS else None
     return known or computed_look(f"{knob}={level}")
 
@@ -36,8 +39,8 @@ def source_look(label: str) -> Look:
 
 def level_name(level: str) -> str:
     """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin``."""
-    if level in _WORDS:
-        return _WORDS[level]
+    if level in _WORDS or "+" in level:
+        return _WORDS.get(level, level)
     if duration := _DURATION.match(level):
         return f"{duration[1]} {duration[2]}"
     if rate := _RATE.match(level):

@@ -17,7 +17,7 @@ import polars as pl
 
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.runsets.reading import Provenance, parse_provenance
+from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
@@ -42,8 +42,11 @@ class Source:
 
     @property
     def knobs(self) -> dict[str, list[str]]:
-        """Each knob's levels, in the order of the experiment."""
-        return self.provenance.knobs
+        """Each knob's levels, in the order of the experiment; repeats of a source are not drawn."""
+        return {
+            knob: [level for level in levels if not level.endswith(REPEAT)]
+            for knob, levels in self.provenance.knobs.items()
+        }
 
     def origin(self) -> str:
         """What made the numbers, as JSON: engine, plan, seeds, hashes of runs and networks.
@@ -63,7 +66,9 @@ class Source:
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing."""
-        return statistics()[name].read(self.summaries)
+        frame = statistics()[name].read(self.summaries)
+        is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
+        return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 
     def baseline(self) -> dict[str, str]:
         """The plan's baseline."""

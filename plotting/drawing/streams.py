@@ -10,6 +10,7 @@ from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source
 from torsweep.engines.selection import find_engine
 from torsweep.stats.streams.fairness import held_level
+from torsweep.stats.text import sources_of
 
 REPORT_CELLS = 10_000
 """Cells of a stream in the report; a plan with fewer says so."""
@@ -17,9 +18,12 @@ REPORT_CELLS = 10_000
 
 def notes(source: Source) -> list[str]:
     """Where the round trips come from, what was scaled down, and what starving means."""
-    engine = find_engine(source.provenance.engine)
-    made = "emulated" if engine.real_time else "simulated" if engine.runs_tor else "modelled"
-    found = [f"Round trips: those of the network, {made}."]
+    engines = [find_engine(one.engine) for one in sources_of(source.provenance)]
+    made = dict.fromkeys(
+        "emulated" if engine.real_time else "simulated" if engine.runs_tor else "modelled"
+        for engine in engines
+    )
+    found = [f"Round trips: those of the network, {' or '.join(made)}."]
     cells = [level for level in source.knobs.get("cells", []) if int(level) < REPORT_CELLS]
     if cells:
         found.append(f"Scaled down from {REPORT_CELLS:,} cells per stream to {', '.join(cells)}.")

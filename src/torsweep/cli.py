@@ -16,7 +16,6 @@ import typer
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.chain.cli import chain_command, clocks_command
-from torsweep.compare.cli import compare_runs_command, repeat_command, replay_command
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
@@ -26,6 +25,7 @@ from torsweep.imports.cli import import_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import config_app, draw_figure_command, draw_network_command
 from torsweep.report.cli import report_command
+from torsweep.runsets.cli import repeat_command, replay_command
 from torsweep.stats.cli import results_app
 from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app
@@ -57,7 +57,6 @@ app.command("new")(new_command)
 app.command("doctor")(doctor_command)
 results_app.command("draw")(draw_figure_command)
 results_app.command("report")(report_command)
-results_app.command("compare")(compare_runs_command)
 run_app.command("repeat")(repeat_command)
 run_app.command("replay")(replay_command)
 network_app.command("draw")(draw_network_command)

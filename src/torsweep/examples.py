@@ -49,7 +49,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "torsweep results report summaries networks/* --figures figures"
         " --experiment experiment.yaml --out page.html",
     ),
-    "results compare": ("torsweep results compare refill_sweep --sources emulation,cellsim --out compared",),
     "tor build": ("torsweep tor build --jobs 4", "torsweep tor build --git ../tor --revision my-branch"),
     "tor oracle": ("torsweep tor oracle answers.txt --seed 2",),
     "import tornettools": ("torsweep import tornettools tornet-0.1-a tornet-0.1-b --as baseline",),

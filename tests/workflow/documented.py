@@ -25,7 +25,6 @@ FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
     "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
-    "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
     "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
     "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
     "snakemake --cores 4 report --config engine=emulation --dry-run": STUDY,
@@ -45,11 +44,24 @@ NOT_RUN = {
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
-    "snakemake --cores 2 compare --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
-    "      sources=emulation,cellsim+tcp=linux_6_18 compare=all": REAL_TIME,
-    "snakemake --cores 1 compare --config network=quarter first_seed=51 replicates=1 "
+    "snakemake --cores 2 refill_sweep --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
+    "      engine=emulation,cellsim+tcp=linux_6_18 runs=all": REAL_TIME,
+    "snakemake --cores 4 refill_sweep --config network=quarter replicates=3"
+    " engine=emulation,cellsim+tcp=linux_6_18": "takes finished runs of real tor, which a clean folder lacks",
+    "snakemake --cores 4 refill_sweep --config network=quarter replicates=3"
+    " engine=shadow,cellsim+tcp=linux_6_18 runs=all": SHADOW,
+    "snakemake --cores 8 refill_sweep --config engine=emulation,cellsim": (
+        "takes finished runs of real tor, which a clean folder lacks"
+    ),
+    "snakemake --cores 2 starvation --config engine=emulation,cellsim replicates=1": (
+        "takes finished runs of real tor, which a clean folder lacks"
+    ),
+    "snakemake --cores 2 starvation --config replicates=1 engine=cellsim,cellsim+tcp=linux_6_18": (
+        "takes minutes: tests/workflow/test_sources.py plays sources"
+    ),
+    "snakemake --cores 1 refill_sweep --config network=quarter first_seed=51 replicates=1 "
     "     warm_up='2 min' measured='3 min'"
-    " sources=shadow,cellsim+tcp=linux_6_18 compare=all": SHADOW,
+    " engine=shadow,cellsim+tcp=linux_6_18 runs=all": SHADOW,
     "python -m bench.tcp_kernel today bench/results/tcp_kernel_today.csv --repeats 3": REAL_TIME,
     "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv"
     " docs/tables/tcp_alone_today.csv": FILES,

@@ -28,7 +28,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.archives import unpack_zip
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.pipeline.paths import PlanPath, network_directory, network_key
+from torsweep.pipeline.paths import PlanPath, network_directory
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.report.repeat import repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
@@ -245,7 +245,7 @@ def _networks(scratch: Path, place: PlanPath, origin: Provenance) -> Iterator[bo
     """Whether each network that the bundle's runs were on has been sampled the same again."""
     stated = {}
     for run in origin.runs:
-        key = network_key(place.network, _variant(run["variant"], origin))
+        key = _variant(run["variant"], origin).network_key(place.network)
         stated[scratch / network_directory(key, run["seed"]) / NETWORK_FILE] = run["network_sha256"]
     yield from (file.is_file() and sha256_of_file(file) == sha256 for file, sha256 in stated.items())
 

@@ -37,7 +37,10 @@ class Overrides(Section):
     first_seed: Seed | None = None
     """The seed of the first network."""
     engine: str = "auto"
-    """The engine that plays the runs; ``auto``: the first that can run here."""
+    """The engine that plays the runs; ``auto``: the first that can run here. Several side by side: sources
+    between commas, the reference first, such as ``emulation,cellsim+tcp=linux_6_18``."""
+    runs: Literal["all", "finished"] = "finished"
+    """Of several sources: whether missing runs of real tor are made, or those that are finished are taken."""
     era: Era | None = None
     """The settings of tor around the knobs."""
     plan: PlanName = MAIN_PLAN
@@ -54,14 +57,8 @@ class Overrides(Section):
     """How published results may be used: an SPDX identifier."""
     live_tor: Path | None = None
     """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""
-    experiment: str = "refill_sweep"
-    """The experiment that `snakemake compare` is about; `report` and `publish` take all experiments where
-    none is named."""
-    sources: str | None = None
-    """The sources that `snakemake compare` compares, separated by commas, the reference first, such as
-    ``emulation,cellsim+tcp=linux_6_18``; where left out, every source with finished runs."""
-    compare: Literal["all", "finished"] = "finished"
-    """Whether `snakemake compare` starts engines that run tor, or takes what they have finished."""
+    experiment: str | None = None
+    """The experiment that `snakemake report` and `snakemake publish` are about; all where none is named."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:

@@ -88,6 +88,11 @@ class Variant:
         """The levels of the knobs that change the network rather than the run."""
         return {knob: level for knob, level in self.levels if KNOBS[knob].target == "network"}
 
+    def network_key(self, name: str) -> str:
+        """Its network of the configuration ``name``: ``paper``, or ``paper+load=0.5`` where a knob changes
+        the network."""
+        return JOINED_BY.join(filter(None, (name, variant_text(self.network_levels))))
+
     @property
     def network_overrides(self) -> Mapping[str, object]:
         """What those knobs set in the network's configuration."""

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,10 @@ from torsweep.pipeline.paths import (
     PlanPath,
     called_by_rules,
     network_directory,
-    network_key,
     parse_network_key,
 )
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.tor.torrc import told_to_tor
 
 PACKAGE = Path(torsweep.__file__).parent
@@ -93,6 +93,17 @@ def seeds_in_braces(seeds: range) -> str:
     return f"{{{seeds[0]}..{seeds[-1]}}}"
 
 
+def in_braces(folders: Sequence[Path]) -> str:
+    """``above/{1,2}/variant`` for folders of runs that differ in the seed alone."""
+    seeds: dict[tuple[Path, str], list[str]] = {}
+    for folder in folders:
+        seeds.setdefault((folder.parents[1], folder.name), []).append(folder.parent.name)
+    return " ".join(
+        f"{above}/{{{','.join(own)}}}/{name}" if len(own) > 1 else f"{above}/{own[0]}/{name}"
+        for (above, name), own in seeds.items()
+    )
+
+
 @called_by_rules
 class Arguments:
     """Parameters and resources of rules, under the executor of ``workflow``, Snakemake's."""
@@ -128,7 +139,7 @@ class Arguments:
         """What run.json will say, but for its network, and what tor is told: a change makes it anew."""
         experiment = self._paths.experiment(wildcards.experiment)
         variant = experiment.variant(wildcards.variant)
-        key = network_key(parse_network_key(wildcards.network)[0], variant)
+        key = variant.network_key(parse_network_key(wildcards.network)[0])
         if variant.key != wildcards.variant:
             problem, accepted = "a run is named by every knob of its experiment, in order", variant.key
             raise InputError(problem, key="variant", value=wildcards.variant, accepted=accepted)
@@ -178,7 +189,33 @@ class Arguments:
 
     def runs(self, wildcards: Any) -> str:
         """The directories of a plan's runs, variants in order and the seeds of each together."""
+        if SOURCES_JOINED_BY in wildcards.engine:
+            plan = self._paths.sources_plan(wildcards)
+            return in_braces([*plan.made(), *plan.standing()])
         return self._run_directories(wildcards, self._paths.seeds_of(wildcards))
+
+    def sources(self, wildcards: Any) -> str:
+        """``--sources A,B``, where a plan has several."""
+        if SOURCES_JOINED_BY not in wildcards.engine:
+            return ""
+        named = ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
+        return f"--sources {named}"
+
+    def standing(self, wildcards: Any) -> dict[str, str]:
+        """The checksum of the manifest of each run of a source that is taken as it stands, by its folder.
+
+        No rule makes these runs for the plan, so that they are no input of it; this parameter tells when one
+        of them changes.
+        """
+        if SOURCES_JOINED_BY not in wildcards.engine:
+            return {}
+        runs = self._paths.sources_plan(wildcards).standing()
+        return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
+
+    def replayed_record(self, wildcards: Any) -> str:
+        """The checksum of the manifest of a run that is replayed as it stands: it is no input."""
+        file = Path(self._paths.replayed_directory(wildcards)) / PROVENANCE_FILE
+        return sha256_of_file(file) if not self._paths.replayed_run(wildcards) and file.is_file() else ""
 
     def interim_runs(self, wildcards: Any) -> str:
         """The directories of the runs of the batch that an interim analysis is the first to see."""

@@ -44,7 +44,11 @@ def _require_figures(experiment: Experiment) -> None:
             if name not in statistics():
                 accepted = ", ".join(statistics())
                 raise InputError(f"figure {figure} needs what is no statistic", value=name, accepted=accepted)
-            experiment.require_record(statistics()[name].rests_on, key, figure)
+            rests_on = statistics()[name].rests_on
+            if rests_on == "source" or rests_on == "import":
+                problem = "is drawn where several engines play a plan, without being listed"
+                raise RefusedValue(problem, key=key, value=figure)
+            experiment.require_record(rests_on, key, figure)
 
 
 def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:

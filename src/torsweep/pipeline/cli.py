@@ -94,13 +94,11 @@ def _check_experiment(file: Path) -> None:
 
 
 def draw_figure_command(
-    figure: Annotated[str, typer.Argument(help="Name of a figure; `compare`: all that a comparison has.")],
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that `results summarize` or `results compare` wrote.")
-    ],
-    out: Annotated[Path, typer.Option(help="Path of the files, without .pdf; of `compare`, a folder.")],
+    figure: Annotated[str, typer.Argument(help="Name of a figure.")],
+    folder: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
+    out: Annotated[Path, typer.Option(help="Path of the files, without .pdf.")],
 ) -> None:
-    """Draw a figure of a plan or of a comparison, as PDF and PNG, with its points as CSV."""
+    """Draw a figure of a plan, as PDF and PNG, with its points as CSV."""
     from torsweep.pipeline.figures import draw_figure
 
     draw_figure(figure, folder, out)

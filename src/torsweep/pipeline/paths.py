@@ -27,7 +27,7 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
-from torsweep.config.variant import JOINED_BY, Variant, variant_text
+from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.prepare import require_knobs
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
@@ -37,7 +37,10 @@ from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
 from torsweep.pipeline.checks import require_answerable, require_fitting_networks
+from torsweep.pipeline.sources import SourcesPlan
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.reading import SOURCES_JOINED_BY
+from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.folders import EXPERIMENT_FILE, SUMS_FILE
 
@@ -49,10 +52,8 @@ PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
-
-def network_key(name: str, variant: Variant) -> str:
-    """The network of ``variant``: ``paper``, or ``paper+load=0.5`` where a knob changes the network."""
-    return JOINED_BY.join(filter(None, (name, variant_text(variant.network_levels))))
+FIGURES_OF_SOURCES = ("gaps", "contrasts")
+"""What is drawn of a plan of several sources beside the experiment's figures."""
 
 
 def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
@@ -123,7 +124,7 @@ class PlanPath:
     def run_directory(self, variant: Variant, seed: int | str) -> Path:
         """The folder of one run. Plans share it: a variant is the same run in every plan that has it."""
         runs = RESULTS / "runs" / self.experiment / self.engine / self.era
-        return runs / network_key(self.network, variant) / str(seed) / variant.key
+        return runs / variant.network_key(self.network) / str(seed) / variant.key
 
 
 def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
@@ -201,7 +202,7 @@ class Paths:
         self.experiment_settings = experiment_overrides(config)
         """The overrides that are keys of experiment.yaml."""
         self.builds = Builds(self.overrides.tor_source)
-        self._only = self.overrides.experiment if "experiment" in config else None
+        self._only = self.overrides.experiment
         self._checkpoints = checkpoints
         self._experiments: dict[str, Experiment] = {}
         self._networks: dict[str, NetworkConfig] = {}
@@ -228,14 +229,26 @@ class Paths:
         """The plan of the experiment that the overrides ask for, in an engine that can run here."""
         experiment = self.experiment(experiment_name)
         require_answerable(experiment)
+        plan = experiment.plan(self.overrides.plan)
+        if SEPARATOR in self.overrides.engine:
+            sources = parse_sources(self.overrides.engine)
+            asked = PlanPath(experiment.name, joined(sources), experiment.era, experiment.network, plan.name)
+            self.sources_plan(asked).require()
+            require_fitting_networks(experiment, plan.name)
+            return asked
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
-        plan = experiment.plan(self.overrides.plan)
         require_knobs(choice.engine, plan.baseline)
         require_fitting_networks(experiment, plan.name)
         if find_engine(choice.engine).runs_tor:
             self.builds.require_playable(experiment, plan)
         return PlanPath(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
+
+    def sources_plan(self, plan: Any) -> SourcesPlan:
+        """The runs of a plan of several sources, which the engine's name joins."""
+        experiment = self.experiment(plan.experiment)
+        sources = parse_sources(plan.engine)
+        return SourcesPlan(experiment, experiment.plan(plan.plan), sources, self.overrides.runs == "all")
 
     def targets(self, experiment_name: str) -> list[str]:
         """The figures of a plan and every folder that they are made from, so that a folder that has been
@@ -281,10 +294,15 @@ class Paths:
         """Every figure of a plan, in each of its formats."""
         folder = PlanPath.of(plan).stage("figures")
         names = self.experiment(plan.experiment).figures
+        if SOURCES_JOINED_BY in plan.engine:
+            names = (*names, *FIGURES_OF_SOURCES)
         return [f"{folder}/{name}.{suffix}" for name in names for suffix in FIGURE_SUFFIXES]
 
     def runs(self, plan: Any) -> list[str]:
-        """The manifest of every run of a plan: variants in order, the seeds of each together."""
+        """The manifest of every run of a plan: variants in order, the seeds of each together. Of several
+        sources, those runs that are made where they are missing."""
+        if SOURCES_JOINED_BY in plan.engine:
+            return [f"{run}/{PROVENANCE_FILE}" for run in self.sources_plan(plan).made()]
         return self.runs_on(PlanPath.of(plan), self.seeds_of(plan))
 
     def runs_on(self, plan: PlanPath, seeds: range) -> list[str]:
@@ -313,7 +331,7 @@ class Paths:
     def network_seeds(self, plan: Any) -> dict[str, range]:
         """The seeds of the plan's networks by the network's key: one for each level of knobs of networks."""
         own_seeds, seeds = self.experiment(plan.experiment).own_seeds, self.seeds_of(plan)
-        return {network_key(plan.network, one): own_seeds(one, seeds) for one in self.variants(plan)}
+        return {one.network_key(plan.network): own_seeds(one, seeds) for one in self.variants(plan)}
 
     def seeds_of(self, plan: Any) -> range:
         """The seeds of a plan's networks, as many as its claims take where their number is left to them;
@@ -351,6 +369,16 @@ class Paths:
             raise InputError("has no interim analysis", key="networks", value=networks, accepted=accepted)
         return [size for size in sizes if size < networks]
 
+    def replayed_run(self, wildcards: Any) -> list[str]:
+        """The manifest of the run whose circuits are replayed; none if that run is taken as it is."""
+        everything = self.overrides.runs == "all"
+        return [f"{self.replayed_directory(wildcards)}/{PROVENANCE_FILE}"] if everything else []
+
+    def replayed_directory(self, wildcards: Any) -> str:
+        """The folder of the run whose circuits are replayed."""
+        levels = (wildcards.replayed, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
+        return str(RESULTS.joinpath("runs", wildcards.experiment, *levels))
+
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""
         return str(find(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE))
@@ -378,7 +406,10 @@ class Paths:
         return [str(table) for table in input_paths(self.network(wildcards.network)).values()]
 
     def tor(self, wildcards: Any) -> list[str]:
-        """The markers of the builds of tor that a run, or the runs of a plan, need in their engine."""
+        """The markers of the builds of tor that a run, or the runs of a plan, need in their engine; runs of
+        several sources have their own."""
+        if SOURCES_JOINED_BY in wildcards.engine:
+            return []
         variant = getattr(wildcards, "variant", None)
         variants = [one.key for one in self.variants(wildcards)] if variant is None else [variant]
         keys = [key for one in variants for key in self.tor_keys(wildcards, one).values()]

@@ -34,7 +34,14 @@ from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
-from torsweep.stats.text import TextTable, duration_text, engine_text, era_text, plan_networks_text
+from torsweep.stats.text import (
+    TextTable,
+    duration_text,
+    engine_text,
+    era_text,
+    plan_networks_text,
+    sources_of,
+)
 from torsweep.stats.verdicts import CLAIMS, ClaimsFile, read_claims
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 
@@ -165,12 +172,13 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    engines = [one.engine for one in sources_of(page.provenance)]
     environment.filters |= {"confidence": confidence_text, "evidence": evidence_rows, "slug": _slug}
     return environment.get_template("report.html.j2").render(
         page=page,
         signature=SIGNATURE,
         version=__version__,
-        caution=find_engine(page.provenance.engine).caution,
+        caution=" ".join(dict.fromkeys(find_engine(each).caution for each in engines)).strip(),
         facts=_facts(page),
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),

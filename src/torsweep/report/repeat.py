@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.replicates import AUTO, numbers_by_level
-from torsweep.runsets.reading import Provenance
+from torsweep.runsets.reading import SOURCES_JOINED_BY, Provenance
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
 _PRECISION = "precision."
@@ -30,7 +30,7 @@ def repeat_overrides(
     listed = ", ".join(f"{key}: {value}" for key, value in precision.items())
     return {
         "network": provenance.network,
-        "engine": provenance.engine,
+        "engine": provenance.engine.replace(SOURCES_JOINED_BY, ","),
         "era": provenance.era,
         "plan": provenance.plan,
         **({} if numbers_by_level(experiment.replicates) else {"replicates": replicates}),

@@ -49,8 +49,17 @@ from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.passages import passages
-from torsweep.runsets.reading import METADATA_KEY, SOURCES_JOINED_BY, Provenance, SourceRecord
-from torsweep.runsets.run import DIMENSIONS, IMPORT, REPEAT, SOURCE, Run, open_run, read_table
+from torsweep.runsets.reading import (
+    DIMENSIONS,
+    IMPORT,
+    METADATA_KEY,
+    REPEAT,
+    SOURCE,
+    SOURCES_JOINED_BY,
+    Provenance,
+    SourceRecord,
+)
+from torsweep.runsets.run import Run, open_run, read_table
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES_FOLDER, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -41,6 +41,15 @@ METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
 
 FORMAT_VERSION = 3
+
+Dimension = Literal["source", "import"]
+SOURCE: Dimension = "source"
+IMPORT: Dimension = "import"
+DIMENSIONS = (SOURCE, IMPORT)
+"""What runs of one set may differ in beside knobs: what made them, and the import that they are in."""
+
+REPEAT = "+repeat"
+"""How the levels of :data:`SOURCE` end that are the runs of another level with another seed."""
 
 SOURCES_JOINED_BY = "_vs_"
 """Stands between sources where several take the place of an engine."""

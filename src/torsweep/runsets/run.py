@@ -23,13 +23,6 @@ from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 
-SOURCE, IMPORT = "source", "import"
-DIMENSIONS = (SOURCE, IMPORT)
-"""What runs of one set may differ in beside knobs: what made them, and the import that they are in."""
-
-REPEAT = "+repeat"
-"""How the levels of :data:`SOURCE` end that are the runs of another level with another seed."""
-
 
 @dataclass(frozen=True)
 class Run:

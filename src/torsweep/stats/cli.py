@@ -36,13 +36,18 @@ def collect_command(
     replicates: Annotated[
         str | None, typer.Option(help='Numbers of networks by level: {"scale": {"0.05": 4}}; else all alike.')
     ] = None,
+    sources: Annotated[
+        str | None, typer.Option(help="What made the runs, between commas, the reference first: A,B.")
+    ] = None,
 ) -> None:
     """Gather finished runs into one table each of streams, relays and progress."""
     from torsweep.config.replicates import AUTO, read_replicates
     from torsweep.runsets.collect import collect
+    from torsweep.runsets.sources import open_runs, parse_sources
 
     numbers = AUTO if replicates is None else read_replicates(replicates)
-    provenance = collect(runs, out, network=network, plan=plan, replicates=numbers)
+    opened = runs if sources is None else open_runs(runs, parse_sources(sources))
+    provenance = collect(opened, out, network=network, plan=plan, replicates=numbers)
     typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -23,7 +23,7 @@ from torsweep import stats
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_csv
-from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Provenance
 from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.text import TextTable
@@ -52,6 +52,8 @@ class Analysis:
     margin: float
     claims: Sequence[Any] = ()
     settings: Sequence[Levels] = ({},)
+    grid: Sequence[Levels] = ()
+    """The variants of the plan, whether they have run or not, without what made them."""
     design: Design = FIXED
     known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)
 
@@ -74,8 +76,47 @@ class Analysis:
 
     @property
     def knobs(self) -> list[str]:
-        """Names of the plan's knobs, in order."""
+        """Names of the plan's dimensions and knobs, in order."""
         return list(self.levels)
+
+    @property
+    def parts(self) -> Mapping[str, Analysis]:
+        """By source, but for repeats, its part on the networks on which it has run every variant; a plan of
+        one engine is its own part, of the name ""."""
+        return self.once(_parts)
+
+    def compared(self) -> list[tuple[Levels, list[Levels]]]:
+        """The baseline, and the variants that are compared with it; of several sources, each one's own."""
+        variants = list(self.provenance.variants())
+        by_reference: dict[str, tuple[Levels, list[Levels]]] = {}
+        for variant in variants:
+            reference = dict(self.baseline)
+            if SOURCE in variant:
+                reference[SOURCE] = variant[SOURCE]
+            others = by_reference.setdefault(str(reference), (reference, []))[1]
+            if variant != reference and reference in variants:
+                others.append(variant)
+        return list(by_reference.values())
+
+
+def _parts(analysis: Analysis) -> Mapping[str, Analysis]:
+    if SOURCE not in analysis.levels:
+        return {"": analysis}
+    run = [(entry["variant"], entry["seed"]) for entry in analysis.provenance.runs]
+    parts = {}
+    for source in analysis.levels[SOURCE]:
+        if not source.endswith(REPEAT):
+            own: dict[str, str] = {SOURCE: source}
+            grid = [{**own, **levels} for levels in analysis.grid]
+            seeds = [seed for seed in analysis.provenance.seeds if all((one, seed) in run for one in grid)]
+            parts[source] = replace(
+                analysis,
+                tables=analysis.tables.at(own, seeds),
+                baseline={**analysis.baseline, **own},
+                settings=[{**own, **setting} for setting in analysis.settings],
+                known={},
+            )
+    return parts
 
 
 @dataclass(frozen=True)
@@ -84,15 +125,16 @@ class Statistic:
 
     ``name`` is that of the file without ``.csv``; ``meaning`` says what a row is. ``compute`` gives the rows,
     as a frame or as mappings; None where a plan has nothing of the kind, and no file then. ``rests_on`` is
-    what runs have to record for it. ``in_summary`` gives the tables of summary.md and of the page that the
-    frame is shown in; the statistics of a summary are in the order of ``rank``.
+    what runs have to record for it, or the dimension that the plan has to have. ``in_summary`` gives the
+    tables of summary.md and of the page that the frame is shown in; the statistics of a summary are in the
+    order of ``rank``.
     """
 
     name: str
     meaning: str
     columns: Columns
     compute: Callable[[Analysis], pl.DataFrame | Sequence[Mapping[str, object]] | None]
-    rests_on: Record | None = None
+    rests_on: Record | Dimension | None = None
     in_summary: Callable[[Analysis, pl.DataFrame], Sequence[TextTable]] | None = None
     rank: int = 100
 
@@ -101,9 +143,9 @@ class Statistic:
         """Its file in a folder of summaries."""
         return f"{self.name}.csv"
 
-    def applies(self, records: Collection[Record]) -> bool:
-        """Whether runs that recorded ``records`` have it."""
-        return self.rests_on is None or self.rests_on in records
+    def applies(self, provenance: Provenance) -> bool:
+        """Whether a plan of runs with ``provenance`` has it."""
+        return self.rests_on is None or self.rests_on in {*provenance.records, *provenance.knobs}
 
     def schema(self, knobs: Iterable[str]) -> pl.Schema:
         """Column name to polars type, for a plan with ``knobs``."""
@@ -116,9 +158,13 @@ class Statistic:
         """The rows for the plan of ``analysis``, with the columns that are declared; a number that is not
         there is null."""
         rows = self.compute(analysis)
-        if rows is None:
-            return None
-        schema = self.schema(analysis.knobs)
+        return None if rows is None else self.as_frame(rows, analysis.knobs)
+
+    def as_frame(
+        self, rows: pl.DataFrame | Sequence[Mapping[str, object]], knobs: Iterable[str]
+    ) -> pl.DataFrame:
+        """``rows`` of a plan with ``knobs`` in the columns that are declared."""
+        schema = self.schema(knobs)
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema)
         return frame.select(list(schema)).cast(schema).with_columns(pl.col(pl.Float64).fill_nan(None))
 

@@ -20,7 +20,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
-from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.runsets.reading import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
@@ -72,6 +72,7 @@ def analyse(tables: PlanTables, experiment: Experiment) -> Analysis:
         experiment.precision.margin,
         claims_of(experiment),
         _settings(tables.provenance.knobs, experiment.knobs),
+        [dict(variant.levels) for variant in experiment.plan(tables.provenance.plan).variants],
     )
 
 
@@ -82,11 +83,12 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     no interim analysis.
     """
     analysis = analyse(tables, experiment)
-    analysis.design = Design.of(experiment)
-    analysis.design.check(len(tables.provenance.seeds))
+    if SOURCE not in analysis.levels:
+        analysis.design = Design.of(experiment)
+        analysis.design.check(len(tables.provenance.seeds))
     frames = {}
     for name, statistic in statistics().items():
-        frame = statistic.frame(analysis) if statistic.applies(tables.provenance.records) else None
+        frame = statistic.frame(analysis) if statistic.applies(tables.provenance) else None
         if frame is not None:
             frames[name] = frame
     return Summary(analysis, frames)
@@ -197,6 +199,8 @@ def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]
         )
     plan = experiment.plan(provenance.plan)
     baseline = dict(plan.baseline.levels)
+    if SOURCE in provenance.knobs:
+        baseline = {SOURCE: provenance.knobs[SOURCE][0], **baseline}
     if list(baseline) != list(provenance.knobs):
         raise InputError(
             f"has other knobs than plan {plan.name} of {experiment.name}",
@@ -204,7 +208,7 @@ def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]
             value=", ".join(provenance.knobs),
             accepted=", ".join(baseline),
         )
-    if baseline not in provenance.variants():
+    if baseline not in provenance.variants() and SOURCE not in provenance.knobs:
         raise InputError("lacks the baseline's runs", file=tables.directory, accepted=plan.baseline.key)
     return baseline
 
@@ -213,5 +217,6 @@ def _settings(
     knobs: Mapping[str, Sequence[str]], of_experiment: Mapping[str, Sequence[str]]
 ) -> list[dict[str, str]]:
     """Every combination of levels of the knobs that a sensitivity adds: claims are judged in each."""
-    added = {knob: levels for knob, levels in knobs.items() if knob not in of_experiment}
+    known = (*of_experiment, *DIMENSIONS)
+    added = {knob: levels for knob, levels in knobs.items() if knob not in known}
     return [dict(zip(added, levels, strict=True)) for levels in product(*added.values())]

@@ -9,16 +9,26 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
-from torsweep.runsets.reading import Provenance
+from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord
 from torsweep.stats.inference.intervals import Interval
 
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
 
+def sources_of(provenance: Provenance) -> list[SourceRecord]:
+    """What made the runs, the reference first: one engine, or several sources, without their repeats."""
+    one = SourceRecord(provenance.engine, provenance.engine, provenance.engine_version)
+    return [each for each in provenance.sources if not each.label.endswith(REPEAT)] or [one]
+
+
 def engine_text(provenance: Provenance) -> str:
     """Engine and version; a model is called one, so that nobody takes its numbers for tor's."""
-    kind = " (a model of tor)" if not find_engine(provenance.engine).runs_tor else ""
-    return f"{provenance.engine} {provenance.engine_version}{kind}"
+    names = []
+    for one in sources_of(provenance):
+        kind = [] if find_engine(one.engine).runs_tor else ["a model of tor"]
+        about = "; ".join([*kind, *filter(None, [one.transport])])
+        names.append(f"{one.label} {one.engine_version}" + (f" ({about})" if about else ""))
+    return ", ".join(names)
 
 
 def era_text(provenance: Provenance) -> str:

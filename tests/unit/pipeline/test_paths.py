@@ -19,7 +19,6 @@ from torsweep.pipeline.paths import (
     PlanPath,
     experiment_questions,
     network_directory,
-    network_key,
     parse_network_key,
 )
 
@@ -56,7 +55,7 @@ def test_runs_and_stages_have_their_places():
 
 def test_a_load_is_a_network_of_its_own():
     loaded = Variant.parse("refill_interval=10ms+load=0.5")
-    assert network_key("paper", loaded) == "paper+load=0.5"
+    assert loaded.network_key("paper") == "paper+load=0.5"
     assert "/paper+load=0.5/3/refill_interval=10ms+load=0.5" in str(PLAN.run_directory(loaded, 3))
 
 
@@ -66,16 +65,16 @@ def test_the_workflow_takes_every_network_of_every_plan(name):
     experiment = load_experiment(name)
     for plan in experiment.plan_names:
         for variant in experiment.plan(plan).variants:
-            assert re.fullmatch(constraint[1], network_key("paper", variant))
+            assert re.fullmatch(constraint[1], variant.network_key("paper"))
 
 
 @given(st.sampled_from(["paper", "my-net_2.0"]), st.decimals("0.01", "20", places=2))
 def test_a_network_key_reads_back(name, load):
-    assert parse_network_key(network_key(name, Variant.parse(f"load={load}"))) == (
+    assert parse_network_key(Variant.parse(f"load={load}").network_key(name)) == (
         name,
         {"load": float(load)},
     )
-    assert parse_network_key(network_key(name, VARIANT)) == (name, {})
+    assert parse_network_key(VARIANT.network_key(name)) == (name, {})
 
 
 @pytest.mark.parametrize(

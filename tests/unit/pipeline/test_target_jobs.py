@@ -7,7 +7,6 @@ from snakemake.target_jobs import parse_target_jobs_cli_args
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
-from torsweep.pipeline.paths import network_key
 
 
 @pytest.mark.parametrize("file", sorted(EXPERIMENTS_DIRECTORY.glob("*/experiment.yaml")))
@@ -15,7 +14,7 @@ def test_there_and_back(file):
     loaded = load_experiment(file)
     for name in loaded.plan_names:
         for variant in loaded.plan(name).variants:
-            network = network_key("paper", variant)
+            network = variant.network_key("paper")
             _assert_survives({"network": network, "seed": "1", "variant": variant.key})
             _assert_survives({"model": "cellsim+tcp=linux", "network": network})
 

@@ -29,7 +29,8 @@ def _runs(networks: int = 8, effect: float = 0.9, noise: float = 0.01) -> pl.Dat
 
 
 def _table(runs: pl.DataFrame) -> pl.DataFrame:
-    rows = differences(runs, [{"refill_interval": level} for level in LEVELS], BASELINE)
+    others = [{"refill_interval": level} for level in LEVELS if level != BASELINE["refill_interval"]]
+    rows = differences(runs, [(BASELINE, others)])
     return pl.DataFrame(rows, DIFFERENCES.schema(BASELINE)).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

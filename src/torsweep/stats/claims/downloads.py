@@ -278,7 +278,8 @@ class StairStep(ClientClaim):
 def _measured_steps(analysis: Analysis) -> list[dict[str, object]] | None:
     # The claims decide which steps are measured.
     analysis.once(verdicts)
-    return analysis.once(stair_table).rows() or None
+    whole = [part for part in analysis.parts.values() if part.provenance.seeds]
+    return [row for part in whole for row in part.once(stair_table).rows()] or None
 
 
 STAIRS = Statistic(

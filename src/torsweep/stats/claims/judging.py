@@ -245,7 +245,10 @@ def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
 def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
     """What each claim comes to, in each setting of the knobs that the plan adds."""
     all_of_plan = [
-        ask(claim, analysis, setting) for claim in analysis.claims for setting in analysis.settings
+        ask(claim, part, part.settings[number])
+        for claim in analysis.claims
+        for number in range(len(analysis.settings))
+        for part in analysis.parts.values()
     ]
     of_changes = [inquiry for inquiry in all_of_plan if inquiry.claim.any_shows]
     for each in all_of_plan:
@@ -267,6 +270,8 @@ def judge(claim: Claim, analysis: Analysis, setting: Levels) -> Verdict:
 def ask(claim: Claim, analysis: Analysis, setting: Levels) -> Inquiry:
     """What ``claim`` comes to in a plan where the knobs of ``setting`` are held at its levels."""
     where = ", ".join(f"{knob}={level}" for knob, level in setting.items())
+    if not analysis.provenance.seeds:
+        return Inquiry(claim, where, (), f"no network has all {len(analysis.grid)} variants")
     missing = _missing(claim, analysis.levels)
     if missing:
         return Inquiry(claim, where, (), f"this plan has no {missing}")

@@ -10,6 +10,7 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -87,12 +88,13 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
 
 def differences(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`MEASURE_DIFFERENCES`."""
-    others = [variant for variant in analysis.provenance.variants() if variant != dict(analysis.baseline)]
     rows: list[dict[str, object]] = []
-    for (name, group), runs in analysis.once(numbers_of_runs).items():
+    for ((name, group), runs), (baseline, others) in product(
+        analysis.once(numbers_of_runs).items(), analysis.compared()
+    ):
         share = MEASURES[name].share
         for variant in others:
-            pair = paired(runs, "value", analysis.baseline, variant)
+            pair = paired(runs, "value", baseline, variant)
             rows.append(
                 {"measure": name, "group": group, "change_in": "points" if share else "parts", **variant}
                 | _change(pair, share, len(others))
@@ -140,7 +142,7 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
         bounds = [row["change"], row["change_low"], row["change_high"]]
         return _change_text(bounds, " points" if measure.share else " %", 1 if measure.share else 100)
 
-    others = [variant for variant in analysis.provenance.variants() if variant != dict(analysis.baseline)]
+    others = [dict(variant) for _, compared in analysis.compared() for variant in compared]
     rows = [
         [name, *(entry(measure, row) if row else "–" for row in of_variants)]
         for measure, name, of_variants in _lines(frame, others)

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from torsweep.config.knobs import find_knob
+from torsweep.config.knobs import network_levels
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
@@ -39,6 +40,7 @@ from torsweep.stats.statistic import (
     METRIC_COLUMN,
     NETWORKS_COLUMN,
     Analysis,
+    Levels,
     Statistic,
     counts,
     numbers,
@@ -103,20 +105,20 @@ def paired(
 
 def networks_at(runs: pl.DataFrame, levels: Mapping[str, str]) -> pl.Series:
     """The seeds in ``runs`` at those of ``levels`` that make networks of their own, in order."""
-    chosen = {knob: level for knob, level in levels.items() if find_knob(knob).target == "network"}
-    of_networks = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
+    chosen = network_levels(levels).items()
+    of_networks = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen))
     return of_networks["seed"].unique().sort()
 
 
 def differences(
-    runs: pl.DataFrame, variants: Sequence[Mapping[str, str]], baseline: Mapping[str, str]
+    runs: pl.DataFrame, compared_variants: Sequence[tuple[Levels, Sequence[Levels]]]
 ) -> list[dict[str, object]]:
-    """Each variant against ``baseline``, for every metric, kind and estimand of ``runs``: the columns of
-    :data:`DIFFERENCES`. Null bounds: a single network, or a quantile never reached."""
-    others = [variant for variant in variants if dict(variant) != dict(baseline)]
+    """Each variant against its baseline (:meth:`Analysis.compared`), for every metric, kind and estimand of
+    ``runs``: the columns of :data:`DIFFERENCES`. Null bounds: a single network, or a quantile never
+    reached."""
     rows: list[dict[str, object]] = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):
-        for family in FAMILIES:
+        for family, (baseline, others) in product(FAMILIES, compared_variants):
             compared = [
                 (estimand, variant, paired(section, estimand, baseline, variant))
                 for estimand in family
@@ -169,11 +171,7 @@ DIFFERENCES = Statistic(
     | numbers("the same as a part of the baseline", "relative", *(f"relative_{name}" for name in BOUNDS))
     | counts("comparisons that are adjusted together", "family_size")
     | numbers("that the difference is 0, by itself and by Holm's method in its family", "p", "p_holm"),
-    unless_perf_alone(
-        lambda analysis: differences(
-            analysis.once(quantiles_of_runs), list(analysis.provenance.variants()), analysis.baseline
-        )
-    ),
+    unless_perf_alone(lambda analysis: differences(analysis.once(quantiles_of_runs), analysis.compared())),
     in_summary=_in_summary,
     rank=60,
 )

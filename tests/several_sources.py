@@ -1,21 +1,23 @@
-"""Runs of several sources in a tree of results, drawn from the synthetic sweep."""
+"""Runs of several sources in a tree of results, drawn from the synthetic sweep; and what is said of them."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tests import synthetic
 from tests.synthetic import KNOBS, Size, finish_run, write_run
-from torsweep.compare.derive import repeat_seed
-from torsweep.compare.sources import Source
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tor_settings import Transport
 from torsweep.engines.run_spec import read_run
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.run import Run
+from torsweep.runsets.sources import Source, open_runs, parse_sources
+from torsweep.seeds import repeat_seed
+from torsweep.stats.summarize import Summary, summarize
 
 SMALL = Size(web_clients=20, bulk_clients=4, relays=2, warm_up_s=20, duration_s=120)
 VARIANTS = tuple(
@@ -25,14 +27,9 @@ VARIANTS = tuple(
 )
 SLOW, FAST = VARIANTS[0], VARIANTS[4]
 """1000 ms and 10 ms with EWMA."""
-EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep"
+EXPERIMENT = Path(__file__).parents[1] / "experiments/refill_sweep"
 
 MakeRun = Callable[..., Path]
-
-
-@pytest.fixture
-def experiment() -> Experiment:
-    return load_experiment(EXPERIMENT, {"network": "ci"})
 
 
 def leave_run(
@@ -74,33 +71,26 @@ def leave_run(
     return directory
 
 
-@pytest.fixture
-def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
-    """:func:`leave_run` in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    return functools.partial(leave_run, tmp_path)
+def found_runs(folder: Path, sources: str, seeds: Sequence[int] = (1, 2, 3)) -> list[Run]:
+    """The runs of ``sources`` below ``folder``/results on networks ``ci``, in the order of the grid."""
+    order = [f"refill_interval={one['refill_interval']}" for one in VARIANTS]
+    directories = [
+        run
+        for run in sorted(folder.glob("results/**/refill_sweep/*/2012/ci/*/*/"))
+        if (run / "provenance.json").exists() and int(run.parent.name) in seeds
+    ]
+    named = {source.engine for source in parse_sources(sources)}
+    directories = [run for run in directories if run.parents[3].name in named]
+    directories.sort(key=lambda run: order.index(run.name.split("+")[0]))
+    return open_runs(directories, parse_sources(sources))
 
 
-@pytest.fixture(scope="session")
-def four_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole grid in the model on three networks, also with Linux 6.18; two variants in Shadow on the
-    same networks, one of them repeated, and in an emulation on a network of another configuration."""
-    folder = tmp_path_factory.mktemp("four")
-    for seed in (1, 2, 3):
-        for variant in VARIANTS:
-            leave_run(folder, "cellsim", variant, seed)
-            leave_run(folder, "cellsim+tcp=linux_6_18", variant, seed)
-        for variant in (SLOW, FAST):
-            leave_run(folder, "shadow", variant, seed)
-    leave_run(folder, "shadow", SLOW, 1, draws=77)
-    for variant in (SLOW, FAST):
-        leave_run(folder, "emulation", variant, 7, network="quarter")
-    return folder
+def summary_of(folder: Path, sources: str = "shadow,cellsim", seeds: Sequence[int] = (1, 2, 3)) -> Summary:
+    """The summary of these runs, which are a plan of the refill sweep."""
+    collect(found_runs(folder, sources, seeds), folder / "tables", network="ci")
+    return summarize(PlanTables.open(folder / "tables"), refill_sweep())
 
 
-@pytest.fixture
-def four(four_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The working directory has the results of :func:`four_sources`."""
-    (tmp_path / "results").symlink_to(four_sources / "results")
-    (tmp_path / "experiments").symlink_to(EXPERIMENT.parent)
-    monkeypatch.chdir(tmp_path)
+def refill_sweep() -> Experiment:
+    """The experiment on networks ``ci``."""
+    return load_experiment(EXPERIMENT, {"network": "ci"})

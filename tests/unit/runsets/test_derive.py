@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.several_sources import SLOW, MakeRun
 from tests.synthetic import record_tables
-from tests.unit.compare.conftest import SLOW, MakeRun
-from torsweep.compare.derive import derive, repeat_seed, repeated, replayed
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
+from torsweep.runsets.derive import derive, repeat_seed, repeated, replayed
 from torsweep.seeds import MOST_SEED
 
 FIRST, SECOND = ("relay1", "relay2", "relay3"), ("relay4", "relay2", "relay1")

@@ -1,4 +1,4 @@
-"""``snakemake compare`` on a run of Shadow that is finished: model, repeat, replay, tables and figures."""
+"""A plan of several sources with a finished run of Shadow: model, repeat, replay, summary, figures, page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIANT = "refill_interval=10ms+circuit_policy=ewma"
 AS_SHADOW = "cellsim+tcp=linux_6_18+link_queue=codel"
 REPLAY = "cellsim+replay=shadow"
 LEVELS = "refill_sweep/{engine}/2012/ci/1"
-CONFIG = (*TINY, f"sources=shadow,{AS_SHADOW},{REPLAY}")
+CONFIG = (*TINY, f"engine=shadow,{AS_SHADOW},{REPLAY}")
 
 
 def _torsweep(workspace: Workspace, *arguments: str) -> None:
@@ -38,8 +38,8 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
         _torsweep(workspace, "run", "prepare", "refill_sweep", *options)
     program = Path(sys.executable).with_name("cellsim")
     subprocess.run([program, "run", made["cellsim"]], check=True, capture_output=True)
-    for name in ("streams.parquet", "relays.parquet"):
-        shutil.copy(made["cellsim"] / name, made["shadow"] / name)
+    for file in made["cellsim"].glob("*.parquet"):
+        shutil.copy(file, made["shadow"])
     shutil.rmtree(made["cellsim"])
     relays = json.loads((workspace.folder / network / "network.json").read_text())["relays"]
     guard, exit_ = (
@@ -57,29 +57,25 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
 
 def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace) -> None:
     _finished_in_shadow(workspace)
-    done = workspace.snakemake("compare", config=CONFIG)
+    done = workspace.snakemake("refill_sweep", "report", config=(*CONFIG, "experiment=refill_sweep"))
     assert done.returncode == 0, done.stdout
     results = workspace.folder / "results"
-    comparison = results / f"compare/refill_sweep/shadow_vs_{AS_SHADOW}_vs_{REPLAY}/2012/ci/main"
-    text = (comparison / "comparison.md").read_text()
-    assert f"{AS_SHADOW}, {REPLAY} against shadow" in text
+    place = f"refill_sweep/shadow_vs_{AS_SHADOW}_vs_{REPLAY}/2012/ci/main"
+    text = (results / "summaries" / place / "summary.md").read_text()
+    assert "Gaps between the curves" in text
     assert "there is no floor to judge by" in text
-    drawn = {file.name for file in (comparison / "figures").glob("*.png")}
-    assert drawn == {"compare_curves.png", "compare_distances.png"}
+    drawn = {file.stem for file in (results / "figures" / place).glob("*.png")}
+    assert {"ttfb_cdf", "gaps", "contrasts"} <= drawn
+    assert "Gaps between the curves" in (results / "reports" / place / "refill_sweep.html").read_text()
     levels = LEVELS.format(engine="cellsim")
     repeat = results / f"repeats/{levels}/{VARIANT}+tcp=linux_6_18+link_queue=codel/run.json"
     assert json.loads(repeat.read_text())["seed"] != 1
     replay = json.loads((results / f"replays/shadow/{levels}/{VARIANT}/run.json").read_text())
     assert list(replay["paths"]) == ["web1"]
-    assert "Nothing to be done" in workspace.snakemake("compare", "--dry-run", config=CONFIG).stdout
-    # What is finished is compared without naming it, and nothing is run; a replay is no source of its own.
-    planned = workspace.snakemake("compare", "--dry-run").stdout
-    assert f"comparison of shadow_vs_{AS_SHADOW} in refill_sweep" in planned
-    assert "repeat refill_sweep" not in planned
+    assert "Nothing to be done" in workspace.snakemake("refill_sweep", "--dry-run", config=CONFIG).stdout
 
 
-def test_without_runs_a_comparison_is_refused_in_one_line(workspace: Workspace) -> None:
-    for config, said in ((CONFIG, "no run in shadow is finished"), (TINY, "fewer than two sources")):
-        done = workspace.snakemake("compare", "--dry-run", config=config)
-        assert done.returncode == 2
-        assert said in done.stdout
+def test_without_runs_of_real_tor_it_is_refused_in_one_line(workspace: Workspace) -> None:
+    done = workspace.snakemake("refill_sweep", "--dry-run", config=CONFIG)
+    assert done.returncode == 2
+    assert "no run in shadow is finished" in done.stdout

@@ -15,16 +15,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from plotting.drawing.compared import ComparedSources, time_name
-from plotting.drawing.palette import level_name
-from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas
+from plotting.drawing.facets import Facets
+from plotting.drawing.palette import level_name, look
+from plotting.drawing.source import Source
+from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas, nothing
+from torsweep.config.replicates import NO_DIFFERENCE_BELOW
+from torsweep.runsets.reading import SOURCE
+from torsweep.stats.text import SHOWN_METRICS
 
 TITLE = "Contrasts between variants, under each source"
 HOW_TO_READ = (
     "Each line is a change of one knob: left of one is quicker. Where the intervals of two sources lie on "
     "the same side of the grey band, the finding survives; on opposite sides, it depends on the source."
 )
-NEEDS = ("contrasts",)
+NEEDS = ("contrasts", "outcomes")
 
 MOST_LINES = 12
 """Contrasts in a panel: where a plan has more, those from the baseline's level are drawn."""
@@ -39,31 +43,32 @@ _KEYS = ["knob", "at", "from", "to"]
 _Line = tuple[str, str, str, str]
 
 
-def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    points = source.table("contrasts").with_columns(pl.col("at").fill_null(""))
-    lines, count = _lines(points, source.about.baseline)
+    if not source.has("contrasts"):
+        caption = source.caption("The plan has no two variants that differ in one knob.")
+        return nothing("Nothing to compare", pl.DataFrame(), caption)
+    points = source.summary("contrasts").with_columns(pl.col("at").fill_null(""))
+    lines, count = _lines(points, source.baseline())
     known = points.filter(pl.col("ratio").is_not_null())
     panels = list(known.select("kind", "metric").unique(maintain_order=True).iter_rows())
-    margin = source.about.margin
     some = f" Of {count} contrasts, those with the baseline's level are shown." if count > len(lines) else ""
     caption = source.caption(
         "Ratios of medians: geometric means over the networks of both variants, with 95 % t-intervals, "
-        f"paired by network; hollow: one network, no interval; grey: within ±{100 * margin:g} %.{some}"
+        f"paired by network; hollow: one network, no interval; grey: within ±{NO_DIFFERENCE_BELOW:.0%}.{some}"
     )
     # A line's name takes two lines of text.
-    each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(source.looks))
+    each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(source.knobs[SOURCE]))
     figure = canvas(TEXT_WIDTH_IN, 0.9 + each_in * len(lines), caption)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (kind, metric) in zip(axes, panels, strict=True):
-        own = points.filter(pl.col("kind") == kind, pl.col("metric") == metric)
-        axis.axvspan(1 - margin, 1 + margin, color=FAINT, linewidth=0)
+        axis.axvspan(1 - NO_DIFFERENCE_BELOW, 1 + NO_DIFFERENCE_BELOW, color=FAINT, linewidth=0)
         axis.axvline(1, color=GREY, linewidth=0.7)
-        _panel(axis, source, own, lines)
-        axis.set(title=time_name(kind, metric), xlabel="Ratio (to / from)")
+        _panel(axis, source.knobs[SOURCE], points.filter(kind=kind, metric=metric), lines)
+        axis.set(title=f"{kind.capitalize()}, {SHOWN_METRICS[metric]}", xlabel="Ratio (to / from)")
     axes[0].set_yticks(range(len(lines)), list(map(_line_name, lines)))
     axes[0].set_ylim(len(lines) - 0.5, -0.5)
-    source.legend(figure)
+    Facets.of({SOURCE: source.knobs[SOURCE]}).legend(figure, marker=True)
     return figure, points, caption
 
 
@@ -81,24 +86,21 @@ def _line_name(line: _Line) -> str:
     return f"{level_name(one)} → {level_name(other)}" + (f"\n{held}" if held else "")
 
 
-def _panel(axis: Axes, source: ComparedSources, points: pl.DataFrame, lines: Sequence[_Line]) -> None:
-    looks = source.looks
+def _panel(axis: Axes, sources: Sequence[str], points: pl.DataFrame, lines: Sequence[_Line]) -> None:
     ratios = points["ratio"].drop_nulls().to_numpy()
     reach = max(_LEAST_REACH, _ROOM * float(np.max(np.abs(np.log(ratios)), initial=0.0)))
-    marks: dict[str, list[object]] = {"x": [], "y": [], "source": []}
     for row in points.drop_nulls("ratio").iter_rows(named=True):
-        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), looks[row["source"]]
+        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), look(SOURCE, row[SOURCE])
         if line not in lines:
             continue
-        place = list(looks).index(row["source"]) - (len(looks) - 1) / 2
-        height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(looks))
-        if row["low"] is None:
-            axis.plot(row["ratio"], height, drawn.marker, color=drawn.colour, mfc="white", ms=3.2, mew=0.7)
-            continue
-        _interval(axis, height, (row["low"], row["high"]), drawn.colour, reach)
-        for name, value in (("x", row["ratio"]), ("y", height), ("source", row["source"])):
-            marks[name].append(value)
-    source.scatter(axis, marks, 12, zorder=5)
+        place = sources.index(row[SOURCE]) - (len(sources) - 1) / 2
+        height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(sources))
+        if row["low"] is not None:
+            _interval(axis, height, (row["low"], row["high"]), drawn.colour, reach)
+        inside = drawn.colour if row["low"] is not None else "white"
+        axis.plot(
+            row["ratio"], height, drawn.marker, color=drawn.colour, mfc=inside, ms=3.2, mew=0.7, zorder=5
+        )
     for number in range(1, len(lines)):
         axis.axhline(number - 0.5, color=FAINT, linewidth=0.5)
     axis.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Which runs a comparison makes, which it takes as they stand, and what is refused before anything is run."""
+"""Which runs a plan of several sources makes, which it takes as they stand, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from torsweep.compare import plan as planning
-from torsweep.compare.plan import ComparisonPlan
-from torsweep.compare.sources import require_same_networks
-from torsweep.config.experiment import load_experiment
-from torsweep.errors import InputError, ToolMissing
+from torsweep.errors import ToolMissing
+from torsweep.pipeline import sources as planning
+from torsweep.pipeline.arguments import Arguments
 from torsweep.pipeline.paths import Paths
 
 REPOSITORY = Path(__file__).parents[3]
@@ -40,24 +38,22 @@ def finish(checkout: Path, engine: str, variant: str, circuits: bool = False, se
         (folder / name).touch()
 
 
-def wildcards(sources: str, network: str = "ci") -> SimpleNamespace:
+def wildcards(sources: str) -> SimpleNamespace:
     joined = sources.replace(",", "_vs_")
-    return SimpleNamespace(
-        experiment="refill_sweep", sources=joined, era="2012", network=network, plan="main"
-    )
+    return SimpleNamespace(experiment="refill_sweep", engine=joined, era="2012", network="ci", plan="main")
 
 
 def made(sources: str, **config: object) -> set[tuple[str, str, str]]:
-    """Tree, engine and variant of each run that a comparison of the main plan makes."""
-    asked = ComparisonPlan(Paths({**SIZE, "sources": sources, **config}))
-    parts = [Path(file).parts for file in asked.runs(wildcards(sources))]
+    """Tree, engine and variant of each run of the main plan that is made."""
+    files = Paths({**SIZE, "engine": sources, **config}).runs(wildcards(sources))
+    parts = [Path(file).parts for file in files]
     assert all(part[-1] == "provenance.json" and part[-4:-2] == ("ci", "41") for part in parts)
     return {("/".join(part[1:-7]), part[-6], part[-2]) for part in parts}
 
 
-def refusal(capsys: pytest.CaptureFixture[str], **config: Any) -> str:
+def refusal(capsys: pytest.CaptureFixture[str], experiment: str = "refill_sweep", **config: Any) -> str:
     with pytest.raises(SystemExit) as stop:
-        ComparisonPlan(Paths({**SIZE, **config})).targets()
+        Paths({**SIZE, **config}).targets(experiment)
     said = capsys.readouterr().err
     assert stop.value.code in (2, 3)
     assert said.count("\n") == 1
@@ -65,7 +61,7 @@ def refusal(capsys: pytest.CaptureFixture[str], **config: Any) -> str:
 
 
 def test_of_a_costly_source_the_baseline_alone_is_repeated(checkout: Path) -> None:
-    found = made(f"shadow,{AS_SHADOW},cellsim+replay=shadow", compare="all")
+    found = made(f"shadow,{AS_SHADOW},cellsim+replay=shadow", runs="all")
     ending = AS_SHADOW.removeprefix("cellsim")
 
     def of(variant: str) -> set[tuple[str, str]]:
@@ -93,52 +89,34 @@ def test_the_model_runs_what_real_tor_has_finished(checkout: Path) -> None:
         *((tree, "cellsim", run) for tree in ("runs", "repeats") for run in (OTHER, BASELINE)),
         ("replays/shadow", "cellsim", BASELINE),
     }
-    asked = ComparisonPlan(Paths({**SIZE, "sources": sources}))
-    assert {Path(run).name for run in asked.given(wildcards(sources))} == {OTHER, BASELINE}
-    assert asked.arguments(wildcards(sources)).endswith("--network ci --seeds 41-41")
-    replayed = SimpleNamespace(**vars(wildcards(sources)), replayed="shadow", seed="41", variant=BASELINE)
-    assert asked.replayed_run(replayed) == [] and asked.replayed_record(replayed)
-    folder = f"results/compare/refill_sweep/{sources.replace(',', '_vs_')}/2012/ci/main"
-    assert {f"{folder}/comparison.json", f"{folder}/figures"} <= set(asked.targets())
-
-
-def test_without_sources_what_is_finished_is_compared_and_nothing_is_run(checkout: Path) -> None:
-    finish(checkout, "emulation", BASELINE)
-    finish(checkout, "cellsim", BASELINE, seed=5)
-    asked = ComparisonPlan(Paths({"experiment": "refill_sweep"}))
-    folder = "results/compare/refill_sweep/emulation_vs_cellsim/2012/any/main"
-    assert asked.targets() == [f"{folder}/comparison.json", f"{folder}/figures"]
-    there = wildcards("emulation,cellsim", "any")
-    assert asked.runs(there) == []
-    assert len(asked.given(there)) == 2
-    assert "--network" not in asked.arguments(there) and "--seeds" not in asked.arguments(there)
-    same = ComparisonPlan(Paths({"network": "ci"}))
-    assert same.targets()[0] == folder.replace("/any/", "/ci/") + "/comparison.json"
+    paths = Paths({**SIZE, "engine": sources})
+    arguments, place = Arguments(paths, None), wildcards(sources)
+    assert {Path(run).name for run in arguments.standing(place)} == {OTHER, BASELINE}
+    assert arguments.sources(place) == f"--sources {sources}"
+    assert f"results/runs/refill_sweep/shadow/2012/ci/41/{OTHER}" in arguments.runs(place).split()
+    replayed = SimpleNamespace(**vars(place), replayed="shadow", seed="41", variant=BASELINE)
+    assert paths.replayed_run(replayed) == [] and arguments.replayed_record(replayed)
+    figures = f"results/figures/refill_sweep/{sources.replace(',', '_vs_')}/2012/ci/main"
+    assert {f"{figures}/ttfb_cdf.pdf", f"{figures}/gaps.pdf"} <= set(paths.targets("refill_sweep"))
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line(
     checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "fewer than two sources have finished runs" in refusal(capsys)
-    assert "no run in shadow is finished" in refusal(capsys, sources="shadow,cellsim")
-    assert "two or more are compared" in refusal(capsys, sources="shadow,shadow")
-    assert "is not listed" in refusal(capsys, sources="cellsim,emulation", experiment="refill_waits")
+    assert "no run in shadow is finished" in refusal(capsys, engine="shadow,cellsim")
+    assert "two or more are compared" in refusal(capsys, engine="shadow,shadow")
+    assert "is not listed" in refusal(capsys, "refill_waits", engine="cellsim,emulation")
 
     def require(engine: str) -> None:
         raise ToolMissing(f"{engine}: is not here")
 
     monkeypatch.setattr(planning, "require_engine", require)
-    assert "shadow: is not here" in refusal(capsys, sources="shadow,cellsim", compare="all")
+    assert "shadow: is not here" in refusal(capsys, engine="shadow,cellsim", runs="all")
 
 
 def test_a_plan_with_numbers_of_networks_by_level_is_refused(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        ComparisonPlan(Paths({"experiment": "scale", "sources": "cellsim,shadow"})).targets()
-    said = capsys.readouterr().err
-    assert "replicates: cannot be compared with numbers of networks by level" in said
-    assert said.count("\n") == 1
-    with pytest.raises(InputError, match="numbers of networks by level"):
-        require_same_networks(load_experiment("scale"))
-    require_same_networks(load_experiment("scale", {"replicates": 2}))
+        Paths({"engine": "cellsim,shadow"}).targets("scale")
+    assert "replicates: cannot be compared with numbers of networks by level" in capsys.readouterr().err

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torsweep.compare.distances import Curve, curve, distance
 from torsweep.engines.table_schema import STREAMS
+from torsweep.stats.sources.distances import Curve, all_curves, distance
 
 Row = tuple[float, str]
 
@@ -25,9 +25,9 @@ def _curve(rows: list[Row]) -> Curve:
         if outcome == "complete":
             row |= {"first_byte_us": time_us, "last_byte_us": time_us}
         table.append(row)
-    made = curve(pl.DataFrame(table, schema=STREAMS.polars), "web", "ttlb")
-    assert made is not None
-    return made
+    streams = pl.DataFrame(table, schema=STREAMS.polars)
+    streams = streams.with_columns(source=pl.lit("cellsim"), seed=pl.lit(1))
+    return all_curves(streams, ["source"])["web", "ttlb", "cellsim", (), 1]
 
 
 def _complete(*seconds: float) -> Curve:
@@ -36,16 +36,12 @@ def _complete(*seconds: float) -> Curve:
 
 def test_a_curve_is_no_distance_from_itself() -> None:
     one = _complete(1, 2, 3, 4)
-    found = distance(one, one)
-    assert found.ks == 0
-    assert all(ratio == 1 for ratio in found.ratios.values())
+    assert distance(one, one).ks == 0
 
 
 def test_a_slower_curve_has_a_gap_below_zero_where_it_is_widest() -> None:
     found = distance(_complete(1, 2, 3, 4), _complete(1, 2, 30, 40))
     assert (found.ks, found.gap, found.at_s) == (0.5, -0.5, 4.0)
-    assert found.ratios["p90"] == pytest.approx(10)
-    assert found.ratios["p10"] == pytest.approx(1)
 
 
 def test_curves_that_do_not_overlap_are_as_far_apart_as_can_be() -> None:
@@ -73,7 +69,6 @@ def test_nothing_is_compared_beyond_what_was_seen_of_either() -> None:
     cut = _curve([(1, "complete"), (2, "complete"), (2.5, "unfinished"), (2.5, "unfinished")])
     assert cut.known_until_s == 2.5
     assert distance(_complete(1, 2, 3, 4), cut).ks == pytest.approx(0)
-    assert np.isnan(cut.at(np.array([2.6]))[0])
 
 
 def test_where_nothing_is_complete_while_both_are_known_there_is_no_distance() -> None:
@@ -83,14 +78,3 @@ def test_where_nothing_is_complete_while_both_are_known_there_is_no_distance() -
 
 def test_an_unfinished_download_among_longer_ones_hides_nothing() -> None:
     assert _curve([(1, "unfinished"), (2, "complete")]).known_until_s == np.inf
-
-
-def test_a_quantile_that_is_not_reached_has_no_ratio() -> None:
-    cut = _curve([(1, "complete"), (2, "unfinished"), (2, "unfinished")])
-    ratios = distance(_complete(1, 2, 3), cut).ratios
-    assert ratios["p25"] == 1
-    assert np.isnan(ratios["p75"])
-
-
-def test_without_downloads_there_is_no_curve() -> None:
-    assert curve(pl.DataFrame(schema=STREAMS.polars), "web", "ttfb") is None

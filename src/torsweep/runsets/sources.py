@@ -1,0 +1,144 @@
+"""Sources: what made the runs of a plan, where engines, TCPs of the model and replays stand side by side.
+
+In: a text such as ``emulation,cellsim+tcp=linux_6_18``, and the tree of results. Out: each :class:`Source`,
+where its runs stand, and the finished ones as levels of the dimension ``source``.
+
+The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels.
+``cellsim+replay=shadow`` is cellsim on the circuits that tor chose in the runs of ``shadow``, over its TCP.
+Repeats and replays have trees of their own beside ``results/runs``, with the same levels below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from torsweep.config.experiment import Plan
+from torsweep.config.knobs import KNOBS
+from torsweep.config.variant import JOINED_BY, Variant
+from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
+from torsweep.errors import InputError
+from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
+from torsweep.runsets.run import Run, open_run
+
+SEPARATOR = ","
+REPLAY = "replay"
+TRANSPORT = "transport"
+"""The target of the knobs that a source's name may set."""
+
+_SOURCE = rf"(?:{'|'.join(RUN_ENGINES)})(?:\+[a-z_]+=[A-Za-z0-9_.-]+)*"
+SOURCES_PATTERN = f"{_SOURCE}(?:{SOURCES_JOINED_BY}{_SOURCE})*"
+"""The engine's level in the tree of results: one engine, or several sources."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An engine, the ``levels`` that its variants go on with, the engine whose circuits it replays; and
+    whether these are the repeats of its runs."""
+
+    engine: str
+    levels: tuple[tuple[str, str], ...] = ()
+    replay: str | None = None
+    repeat: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The source that ``text`` names; InputError when there can be none."""
+        engine, _, rest = text.partition(JOINED_BY)
+        replayed = rest.removeprefix(f"{REPLAY}=") if rest.startswith(f"{REPLAY}=") else None
+        for name in (engine, *([] if replayed is None else [replayed])):
+            if name not in RUN_ENGINES:
+                raise InputError("is no engine", key="engine", value=name, accepted=", ".join(RUN_ENGINES))
+        levels = Variant.parse(rest).levels if rest and replayed is None else ()
+        for knob, _ in levels:
+            if KNOBS[knob].target != TRANSPORT:
+                accepted = ", ".join(name for name, one in KNOBS.items() if one.target == TRANSPORT)
+                raise InputError("does not tell sources apart", key="engine", value=knob, accepted=accepted)
+        if rest and engine != MODEL_ENGINE:
+            raise InputError("has a transport of its own", key="engine", value=text, accepted=engine)
+        if replayed is not None and not find_engine(replayed).runs_tor:
+            raise InputError("chooses no circuits to replay", key="engine", value=text)
+        return cls(engine, levels, replayed)
+
+    @property
+    def label(self) -> str:
+        """Its level of the dimension ``source``; but for repeats, the text that :meth:`parse` reads."""
+        replay = f"+{REPLAY}={self.replay}" if self.replay else ""
+        levels = "".join(f"+{knob}={level}" for knob, level in self.levels)
+        return f"{self.engine}{levels}{replay}{REPEAT if self.repeat else ''}"
+
+    @property
+    def runs_tor(self) -> bool:
+        """Whether its engine runs tor itself."""
+        return find_engine(self.engine).runs_tor
+
+    def repeated(self) -> Self:
+        """The repeats of its runs."""
+        return replace(self, repeat=True)
+
+    @property
+    def tree(self) -> Path:
+        """The tree of its runs, below that of results."""
+        return Path("replays", self.replay) if self.replay else Path("repeats" if self.repeat else "runs")
+
+    def variant(self, variant: Variant) -> Variant:
+        """How its runs of a variant of the plan are named."""
+        return Variant((*variant.levels, *self.levels))
+
+
+def parse_sources(text: str) -> tuple[Source, ...]:
+    """The sources in ``text``, between commas or as a folder's name has them, the reference first.
+
+    Raises InputError unless two or more differ.
+    """
+    sources = tuple(
+        Source.parse(part.strip()) for part in text.replace(SOURCES_JOINED_BY, SEPARATOR).split(SEPARATOR)
+    )
+    if len(set(sources)) < len(sources) or len(sources) < 2:
+        raise InputError("two or more are compared", key="engine", value=text, accepted="such as A,B")
+    return sources
+
+
+def joined(sources: Iterable[Source]) -> str:
+    """The name of a set of runs of these sources, which takes the place of an engine's."""
+    return SOURCES_JOINED_BY.join(source.label for source in sources)
+
+
+def require_held(plan: Plan) -> None:
+    """InputError where the plan turns what tells sources apart."""
+    for knob in plan.knobs:
+        if KNOBS[knob].target == TRANSPORT:
+            problem = f"{plan.name} turns {knob} itself"
+            raise InputError(problem, key="plan", value=plan.name, accepted="such as main")
+
+
+def open_runs(directories: Sequence[Path], sources: Sequence[Source]) -> list[Run]:
+    """The runs in ``directories``, each by the source that its place in the tree of results names.
+
+    Raises InputError for one that no source has, and for what is wrong with a run.
+    """
+    every = [*sources, *(source.repeated() for source in sources)]
+    runs = [_open(directory, every) for directory in directories]
+    order = [source.label for source in every]
+    return sorted(runs, key=lambda run: order.index(run.variant[SOURCE]))
+
+
+def _open(directory: Path, sources: Sequence[Source]) -> Run:
+    seed, _, _, engine, _, tree = (folder.name for folder in list(directory.parents)[:6])
+    run = open_run(directory)
+    levels = list(run.variant.items())
+    fitting = [
+        source
+        for source in sources
+        if source.engine == run.engine == engine
+        and source.tree.name == tree
+        and levels[len(levels) - len(source.levels) :] == list(source.levels)
+    ]
+    if not fitting or not seed.isdigit():
+        accepted = ", ".join(source.label for source in sources)
+        raise InputError("is no run of a source", file=directory, accepted=accepted)
+    source = max(fitting, key=lambda each: len(each.levels))
+    variant = {SOURCE: source.label, **dict(levels[: len(levels) - len(source.levels)])}
+    return replace(run, variant=variant, seed=int(seed))

@@ -1,0 +1,284 @@
+"""Contrasts between variants: what each source shows, and whether it shows what the reference does.
+
+In: medians of runs (:mod:`torsweep.stats.streams.medians`). Out: contrasts.csv, a row for each contrast,
+kind, metric and source.
+
+A contrast is between two variants that differ in one knob: the logarithm of the ratio of their medians within
+each network, averaged over networks. On that scale half and double are equally far from equal, and one slow
+network does not outweigh the others.
+
+**Within a source** it is over all networks that ran both variants, with a t-interval. An interval within ±
+the experiment's margin shows that there is no difference. Otherwise, an interval above 1 shows that times are
+longer, and one below 1 that they are shorter.
+
+**Against the reference** it is over the networks that both sources ran both variants on: the ratio of the two
+contrasts, with a t-interval of its own, and whether they agree in sign and, within :data:`SIZE_FACTOR`, in
+size. The noise is how far such a mean moves when the seed changes: the root mean square difference between
+the contrasts of a knob on a network and those of the repeats, over the root of the number of networks. It is
+the reference's where it has repeats of both variants of any contrast, else the source's. A contrast that lies
+within the noise in both sources does not count: its sign means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from torsweep.config.traffic import KINDS
+from torsweep.config.variant import one_knob_apart
+from torsweep.runsets.reading import REPEAT, SOURCE
+from torsweep.stats.claims.judging import NO_DIFFERENCE, UNCLEAR
+from torsweep.stats.inference.intervals import Interval, t_interval
+from torsweep.stats.sources.agreement import DIFFERS, OPEN, SURVIVES, together
+from torsweep.stats.statistic import (
+    KIND_COLUMN,
+    METRIC_COLUMN,
+    NETWORKS_COLUMN,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
+from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.text import SHOWN_METRICS, TextTable
+
+SIZE_FACTOR = 2.0
+"""How many times as large as the reference's a contrast may be in a source, or the other way round."""
+
+LONGER, SHORTER = "longer", "shorter"
+"""What an interval of a contrast shows that lies above 1, or below it."""
+
+SAME, OTHER_SIZE, OTHER_SIGN, NO_CONTRAST = "same", "other size", "other sign", "no contrast"
+"""Whether a contrast agrees with the reference's."""
+
+CONTRAST_KEYS = ["kind", "metric", "knob", "at", "from", "to"]
+"""What tells contrasts apart."""
+
+ByNetwork = Mapping[int, float]
+"""The logarithm of a ratio of medians by the seed of its network; NaN where one has no median."""
+
+BySource = Mapping[str, ByNetwork]
+"""The logarithms of one contrast by source; those of repeats are by the source's level for them."""
+
+
+def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
+    """The columns of :data:`CONTRASTS`, for every pair of variants one knob apart that a source has run."""
+    medians: dict[tuple[Any, ...], dict[int, float]] = {}
+    for row in analysis.once(quantiles_of_runs).iter_rows(named=True):
+        levels = tuple(row[knob] for knob in analysis.knobs)
+        median = np.nan if row["median_s"] is None else row["median_s"]
+        medians.setdefault((row["kind"], row["metric"], *levels), {})[row["seed"]] = median
+    pairs = one_knob_apart(analysis.grid)
+    varying = {knob for knob in analysis.knobs[1:] if len({one[knob] for one in analysis.grid}) > 1}
+    rows: list[dict[str, object]] = []
+    for kind, metric in product(KINDS, SHOWN_METRICS):
+        by_pair = [
+            {
+                source: _log_ratios(
+                    medians.get((kind, metric, source, *one.values()), {}),
+                    medians.get((kind, metric, source, *other.values()), {}),
+                )
+                for source in analysis.levels[SOURCE]
+            }
+            for one, other, _ in pairs
+        ]
+        for (one, other, knob), own in zip(pairs, by_pair, strict=True):
+            at = ", ".join(level for name, level in one.items() if name in varying and name != knob)
+            head = {"kind": kind, "metric": metric, "knob": knob, "at": at}
+            head |= {"from": one[knob], "to": other[knob]}
+            of_knob = [each for (_, _, name), each in zip(pairs, by_pair, strict=True) if name == knob]
+            rows += [head | row for row in _of_sources(own, of_knob, analysis.margin)]
+    return rows or None
+
+
+def _log_ratios(ones: ByNetwork, others: ByNetwork) -> ByNetwork:
+    """The logarithm of the median of the second variant over that of the first, by network."""
+    return {seed: float(np.log(others[seed] / ones[seed])) for seed in sorted(ones) if seed in others}
+
+
+def _of_sources(own: BySource, of_knob: Sequence[BySource], margin: float) -> list[dict[str, object]]:
+    """A row for each source, with all but what the contrast is; none where no source has run it."""
+    rows: list[dict[str, object]] = []
+    sources = [source for source in own if not source.endswith(REPEAT)]
+    for source in sources:
+        interval = t_interval(list(own[source].values()))
+        row: dict[str, object] = {
+            SOURCE: source,
+            "networks": interval.networks,
+            **_ratio(interval, ("ratio", "low", "high")),
+            "shows": shows(interval, margin),
+        }
+        if source != sources[0]:
+            row |= _against(source, sources[0], own, of_knob)
+        rows.append(row)
+    agreed = together([None if row["shows"] == UNCLEAR else str(row["shows"]) for row in rows])
+    return [{**row, "together": agreed} for row in rows] if any(row["networks"] for row in rows) else []
+
+
+def shows(interval: Interval, margin: float) -> str:
+    """What the interval of a logarithm shows."""
+    if not interval.known:
+        return UNCLEAR
+    if np.expm1(interval.low) > -margin and np.expm1(interval.high) < margin:
+        return NO_DIFFERENCE
+    if interval.low > 0:
+        return LONGER
+    return SHORTER if interval.high < 0 else UNCLEAR
+
+
+def _against(source: str, reference: str, own: BySource, of_knob: Sequence[BySource]) -> dict[str, object]:
+    """The columns of the reference's side, from the networks that both have; none where there are none."""
+    ours, theirs = own[source], own[reference]
+    seeds = [seed for seed in ours if seed in theirs and np.isfinite([ours[seed], theirs[seed]]).all()]
+    if not seeds:
+        return {}
+    mean, reference_mean = (float(np.mean([side[seed] for seed in seeds])) for side in (ours, theirs))
+    noise, noise_of = _noise(source, reference, of_knob, len(seeds))
+    return {
+        "shared": len(seeds),
+        "shared_ratio": float(np.exp(mean)),
+        "reference_ratio": float(np.exp(reference_mean)),
+        **_ratio(
+            t_interval([ours[seed] - theirs[seed] for seed in seeds]),
+            ("relative", "relative_low", "relative_high"),
+        ),
+        "size": mean / reference_mean if reference_mean else None,
+        "noise": None if noise is None else float(np.exp(noise)),
+        "noise_of": noise_of,
+        "agrees": agrees(reference_mean, mean, noise),
+    }
+
+
+def agrees(reference: float, own: float, noise: float | None) -> str:
+    """Whether two contrasts (logarithms) agree; ``noise`` is that of one of them, None where it is not
+    known."""
+    if noise is not None and abs(reference) <= noise and abs(own) <= noise:
+        return NO_CONTRAST
+    if reference * own <= 0:
+        return OTHER_SIGN
+    return SAME if 1 / SIZE_FACTOR <= own / reference <= SIZE_FACTOR else OTHER_SIZE
+
+
+def _noise(
+    source: str, reference: str, of_knob: Sequence[BySource], networks: int
+) -> tuple[float | None, str | None]:
+    """The noise of a mean over ``networks`` and the source whose repeats it is from."""
+    for name in (reference, source):
+        apart = [
+            own[f"{name}{REPEAT}"][seed] - own[name][seed]
+            for own in of_knob
+            for seed in own.get(f"{name}{REPEAT}", {}).keys() & own[name].keys()
+        ]
+        if apart and np.isfinite(apart).all():
+            return float(np.sqrt(np.mean(np.square(apart)) / networks)), name
+    return None, None
+
+
+def _ratio(interval: Interval, names: Sequence[str]) -> dict[str, object]:
+    """An interval of a logarithm as one of a ratio; None where there is none."""
+    bounds = (interval.mean, interval.low, interval.high)
+    return {
+        name: float(np.exp(bound)) if np.isfinite(bound) else None
+        for name, bound in zip(names, bounds, strict=True)
+    }
+
+
+def contrast_name(row: Mapping[str, Any]) -> str:
+    """``1000ms → 10ms, ewma``."""
+    return f"{row['from']} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
+
+
+def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "high", "networks")) -> str:
+    """``× 0.96 [0.67, 1.37] (3)``: ratio, interval, networks; a dash where there is none."""
+    ratio, low, high, networks = (row[name] for name in names)
+    if ratio is None:
+        return "–"
+    bounds = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"× {ratio:.2f}{bounds} ({networks})"
+
+
+def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
+    sources = table[SOURCE].unique(maintain_order=True).to_list()
+    rows = []
+    for own in table.partition_by(CONTRAST_KEYS, maintain_order=True):
+        first = own.row(0, named=True)
+        agreed = first["together"]
+        rows.append(
+            [
+                f"{first['kind']}, {SHOWN_METRICS[first['metric']]}",
+                contrast_name(first),
+                *map(ratio_text, own.iter_rows(named=True)),
+                agreed if agreed == OPEN else f"**{agreed}**",
+            ]
+        )
+    note = (
+        "Ratios of medians of two variants that differ in one knob: geometric means over the networks (their "
+        "number in brackets), with 95 % t-intervals of the logarithms, paired by network. Together: "
+        f"{SURVIVES} where two sources or more show the same (times are longer, shorter, or there is "
+        f"{NO_DIFFERENCE}, within ±{100 * analysis.margin:g} %), {DIFFERS} where two show something else, "
+        f"else {OPEN}. No allowance is made for looking at many contrasts."
+    )
+    shown = TextTable("Contrasts", ["time", "from → to", *sources, "together"], rows, [note])
+    against = table.filter(pl.col("agrees").is_not_null())
+    return [shown] if against.is_empty() else [shown, _agreements(against)]
+
+
+def _agreements(table: pl.DataFrame) -> TextTable:
+    rows = [
+        [
+            row[SOURCE],
+            f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
+            contrast_name(row),
+            f"× {row['reference_ratio']:.2f}",
+            f"× {row['shared_ratio']:.2f}",
+            ratio_text(row, ("relative", "relative_low", "relative_high", "shared")),
+            "–" if row["size"] is None else f"{row['size']:.2f}",
+            "–" if row["noise"] is None else f"×/÷ {row['noise']:.2f}",
+            row["agrees"] if row["agrees"] in (SAME, NO_CONTRAST) else f"**{row['agrees']}**",
+        ]
+        for row in table.iter_rows(named=True)
+    ]
+    note = (
+        "On the networks that both have run. Size: the logarithm / the reference's; contrasts agree where "
+        f"signs are the same and sizes within {SIZE_FACTOR:g}×. Noise: the factor by which another seed "
+        "alone changes a source's contrast (root mean square, of the mean over networks)."
+    )
+    header = [
+        "source",
+        "time",
+        "from → to",
+        "reference",
+        "its own",
+        "own / reference",
+        "size",
+        "noise",
+        "agrees",
+    ]
+    return TextTable("Contrasts against the reference", header, rows, [note])
+
+
+CONTRASTS = Statistic(
+    "contrasts",
+    "two variants that differ in one knob, in one source: the ratio of their medians over networks",
+    KIND_COLUMN
+    | METRIC_COLUMN
+    | texts("the knob, the levels of the other knobs, and its two levels", "knob", "at", "from", "to")
+    | texts("the source", SOURCE)
+    | NETWORKS_COLUMN
+    | numbers("to over from, with the 95 % interval", "ratio", "low", "high")
+    | texts("longer, shorter, no difference or unclear; and what all sources show", "shows", "together")
+    | counts("networks that the reference has run, too", "shared")
+    | numbers("the contrast on these, and the reference's", "shared_ratio", "reference_ratio")
+    | numbers("their ratio, with the 95 % interval", "relative", "relative_low", "relative_high")
+    | numbers("the quotient of their logarithms; the factor that another seed makes", "size", "noise")
+    | texts("the source of the noise; whether the contrast is the reference's", "noise_of", "agrees"),
+    lambda analysis: contrasts(analysis),
+    rests_on=SOURCE,
+    in_summary=_in_summary,
+    rank=14,
+)

@@ -1,0 +1,114 @@
+"""What a source's name means, and which runs do not belong together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.several_sources import FAST, SLOW, MakeRun, found_runs, refill_sweep
+from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import read_run
+from torsweep.errors import InputError
+from torsweep.runsets.collect import gather_provenance
+from torsweep.runsets.sources import Source, open_runs, parse_sources, require_held
+
+BOTH = "shadow,emulation"
+
+
+@pytest.mark.parametrize(
+    "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"]
+)
+def test_a_name_is_read_back(text: str) -> None:
+    assert Source.parse(text).label == text
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("chutney", "is no engine, got 'chutney'"),
+        ("cellsim+tcp=bbr", "is no level of this knob, got 'bbr'"),
+        ("cellsim+scheduler=vanilla", "does not tell sources apart, got 'scheduler'"),
+        ("emulation+tcp=linux", "has a transport of its own"),
+        ("cellsim+replay=cellsim", "chooses no circuits to replay"),
+        ("cellsim+replay=nothing", "is no engine, got 'nothing'"),
+    ],
+)
+def test_a_name_that_can_be_none_is_refused(text: str, refused: str) -> None:
+    with pytest.raises(InputError, match=re.escape(refused)):
+        Source.parse(text)
+
+
+def test_two_different_sources_are_compared() -> None:
+    assert [one.label for one in parse_sources("emulation, cellsim")] == ["emulation", "cellsim"]
+    assert parse_sources("emulation_vs_cellsim") == parse_sources("emulation,cellsim")
+    for text in ("cellsim", "cellsim,cellsim"):
+        with pytest.raises(InputError, match="two or more are compared"):
+            parse_sources(text)
+
+
+def test_a_plan_that_turns_the_transport_is_refused() -> None:
+    with pytest.raises(InputError, match="emulation_tcp turns tcp itself"):
+        require_held(refill_sweep().plan("emulation_tcp"))
+
+
+def test_a_run_has_the_source_that_its_place_names(make_run: MakeRun) -> None:
+    make_run("shadow", SLOW, 1)
+    make_run("shadow", SLOW, 1, draws=3)
+    make_run("cellsim+tcp=linux_6_18", SLOW, 1)
+    make_run("cellsim+replay=shadow", SLOW, 1)
+    sources = "shadow,cellsim,cellsim+tcp=linux_6_18,cellsim+replay=shadow"
+    runs = found_runs(Path(), sources)
+    assert [run.variant["source"] for run in runs] == [
+        "shadow",
+        "cellsim+tcp=linux_6_18",
+        "cellsim+replay=shadow",
+        "shadow+repeat",
+    ]
+    assert {run.seed for run in runs} == {1}
+    provenance = gather_provenance(runs, "ci", "main")
+    assert provenance.engine == "shadow_vs_cellsim+tcp=linux_6_18_vs_cellsim+replay=shadow"
+    assert [record.transport for record in provenance.sources][1].startswith("tcp=linux_6_18")
+    with pytest.raises(InputError, match="is no run of a source"):
+        open_runs([runs[0].directory], parse_sources("emulation,cellsim"))
+
+
+@pytest.mark.parametrize(
+    ("second", "key"),
+    [
+        ({"version": "2.0"}, "engine_version"),
+        ({"duration_ns": 10**12}, "duration_ns"),
+        ({"paths": {"web1": (("relay1", "relay2", "relay3"),)}}, "paths"),
+        ({"network_sha256": "0" * 64}, "network_sha256"),
+        ({"era": "today"}, "era"),
+    ],
+)
+def test_runs_that_differ_in_something_else_are_refused(
+    make_run: MakeRun, second: dict[str, object], key: str
+) -> None:
+    make_run("shadow", SLOW, 1)
+    make_run("emulation", SLOW, 1)
+    other = make_run("emulation", FAST, 1, **second)
+    with pytest.raises(InputError, match=rf"{re.escape(str(other.name))}.*{key}|{key}.*cannot stand"):
+        gather_provenance(found_runs(Path(), BOTH), "ci", "main")
+
+
+def test_another_traffic_is_refused(make_run: MakeRun) -> None:
+    traffic = dict(read_run(make_run("shadow", SLOW, 1)).traffic)
+    traffic["web"] = traffic["web"].model_copy(update={"response_bytes": 5})
+    make_run("emulation", SLOW, 1, traffic=traffic)
+    with pytest.raises(InputError, match=r"traffic: cannot stand in one table"):
+        gather_provenance(found_runs(Path(), BOTH), "ci", "main")
+
+
+def test_a_damaged_run_is_refused_by_name(make_run: MakeRun) -> None:
+    damaged = make_run("shadow", SLOW, 1)
+    (damaged / "streams.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=re.escape(damaged.name)):
+        found_runs(Path(), BOTH)
+
+
+def test_a_variant_goes_on_with_the_levels_of_its_source() -> None:
+    source = Source.parse("cellsim+tcp=linux_6_18")
+    assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"
