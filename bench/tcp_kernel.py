@@ -39,6 +39,8 @@ import numpy as np
 
 from bench.writing import csv_text
 from torsweep.config.eras import ERAS, EraName
+from torsweep.engines.emulation.directory import UP_QUEUE_PACKETS
+from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
 from torsweep.storage import write_text
 
@@ -46,11 +48,9 @@ ROUND_TRIPS_MS = (50, 150, 300)
 FAST_BYTES_PER_S = 12_500_000
 QUEUE_BYTES = 75_000
 """The queue of the down-link, as in an emulation (``torsweep.engines.emulation.directory``)."""
-UP_QUEUE_PACKETS = 1_000
 SETTLE_S = 10.0
 SAMPLE_S, READ_S = 0.25, 0.005
 SIOCINQ, SIOCOUTQ, SO_MEMINFO = 0x541B, 0x5411, 55
-CLONE_NEWNET = 0x40000000
 BLOCK = b"x" * 65_536
 BATCHES = 4
 """The most cells that are measured at once: links and programs must not wait for a processor."""

@@ -19,7 +19,7 @@ from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_netw
 from torsweep.engines.contract import Demand
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.selection import (
-    AUTO,
+    AUTO_ENGINE,
     ENGINES,
     PREFERENCE,
     Choice,
@@ -235,7 +235,7 @@ def diagnose(engines: Sequence[str]) -> Diagnosis:
     machine, networks = read_machine(), known_networks()
     needed = {name for engine in engines for name in REQUIRED[engine]}
     names = [name for name in TOOL_KINDS if name in needed]
-    choice = choose_engine(AUTO, PREFERENCE)
+    choice = choose_engine(AUTO_ENGINE, PREFERENCE)
     return Diagnosis(
         tuple(_state(name) for name in names),
         machine,

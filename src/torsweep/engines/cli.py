@@ -55,7 +55,7 @@ def prepare_command(
     from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, require_memory, run_settings, write_run
     from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, require_options, tor_builds
-    from torsweep.engines.selection import AUTO, choose_engine, find_engine
+    from torsweep.engines.selection import AUTO_ENGINE, choose_engine, find_engine
     from torsweep.network.model import read_network
     from torsweep.tor.build import find_build
 
@@ -73,7 +73,7 @@ def prepare_command(
     run = build_run(run_wide, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
-    why = f" ({choice.reason})" if engine == AUTO else ""
+    why = f" ({choice.reason})" if engine == AUTO_ENGINE else ""
     state = "prepared" if new else "was there already"
     typer.echo(f"{out}: {state}: {chosen.key}; era {run.era}; engine {run.engine}{why}")
     for line in parted_hosts(run, network):

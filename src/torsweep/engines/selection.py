@@ -55,7 +55,7 @@ def problems(engine: Engine) -> Iterator[TorsweepError]:
             yield error
 
 
-AUTO = "auto"
+AUTO_ENGINE = "auto"
 
 
 _FOUND: list[Engine] = [
@@ -129,7 +129,7 @@ def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
 def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
     usable = [name for name in ENGINES if name in experiment_engines]
     preferred = [name for name in PREFERENCE if name in usable]
-    if request == AUTO and preferred:
+    if request == AUTO_ENGINE and preferred:
         passed_over = []
         for name in preferred[:-1]:
             lack = lacking(name)
@@ -143,7 +143,7 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
             "no engine that can run this experiment",
             key="engine",
             value=request,
-            accepted=", ".join([AUTO, *usable]),
+            accepted=", ".join([AUTO_ENGINE, *usable]),
         )
     return Choice(request, "asked for")
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.engines.selection import AUTO, MODEL_ENGINE, choose_engine, find_engine
+from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.paths import RESULTS, Paths, stop
@@ -111,7 +111,7 @@ def announcement(
 ) -> str:
     """What is about to run on each of ``networks``, why there, and about how long it takes."""
     experiment, why, instead = paths.experiment(name), "", ""
-    chosen = choose_engine(AUTO, experiment.engines) if paths.overrides.engine == AUTO else None
+    chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
 
     def lasting(which: str) -> str:
         return rounded_duration(sum(_expected_s(paths, name, which, networks, slots)))

@@ -17,7 +17,7 @@ from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.replicates import AUTO
 from torsweep.config.traffic import MARKOV
-from torsweep.engines.selection import AUTO as ANY_ENGINE
+from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
 from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError
 from torsweep.network.tornet import Tornet, is_tornet, read_tornet

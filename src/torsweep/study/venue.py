@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.config.variant import FREE, Pairing
 from torsweep.doctor.diagnose import shortfalls
-from torsweep.engines.selection import AUTO, ENGINES, choose_engine, find_engine, lacking, require_engine
+from torsweep.engines.selection import (
+    AUTO_ENGINE,
+    ENGINES,
+    choose_engine,
+    find_engine,
+    lacking,
+    require_engine,
+)
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 
@@ -44,7 +51,7 @@ def choose_venue(name: str, network: str | None, pairing: Pairing = FREE) -> Ven
     names = USUAL_NETWORKS if network is None else (network,)
     configs = {each: load_network_config(each) for each in names}
     machine = read_machine()
-    if name != AUTO:
+    if name != AUTO_ENGINE:
         kind = _named_engine(name, pairing)
         fitting = [each for each, config in configs.items() if not _too_large(kind, each, config, machine)]
         return Venue(kind, next(iter(fitting or configs)), "asked for")
@@ -68,7 +75,7 @@ def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str]
     """
     owner = next((each.name for each in ENGINES.values() if name in (each.name, *each.kinds)), "")
     if owner not in engines:
-        accepted = ", ".join([AUTO, *engines])
+        accepted = ", ".join([AUTO_ENGINE, *engines])
         raise InputError(problems.get(owner, problem), key="--engine", value=name, accepted=accepted)
     kind = installed_kind(name) if name in engines else name
     require_engine(kind)

@@ -47,7 +47,7 @@ MODULES = ("relay", "dirauth")
 """The modules of tor that processes of a private network use."""
 BUILDING = "building"
 """The folder of the source trees that are being built, one for each key."""
-SOURCE = "source"
+SOURCE_TREE = "source"
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def read_build(folder: Path) -> BuiltTor | None:
 def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: Path) -> Path:
     """Build the release of ``recipe``, whose lock is held; return the folder of the build."""
     assert recipe.release is not None
-    tree = out / BUILDING / recipe.key / SOURCE
+    tree = out / BUILDING / recipe.key / SOURCE_TREE
     _remove_staged(tree)
     try:
         version = unpack(recipe.release, tree)

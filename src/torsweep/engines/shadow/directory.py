@@ -44,7 +44,7 @@ from torsweep.engines.shadow.simulate import (
     Host,
     Process,
     ShadowSettings,
-    Simulation,
+    ShadowSimulation,
     graph_nodes,
 )
 from torsweep.engines.shadow.tools import ShadowTools
@@ -143,7 +143,7 @@ class Written:
     """What was written: the simulation, how many pairs of hosts are closer than its least latency, and when
     clients have to be ready, ns from its start, all but the share ``may_be_late`` of them."""
 
-    simulation: Simulation
+    simulation: ShadowSimulation
     floored_pairs: int
     ready_ns: int = BOOTSTRAP_NS
     may_be_late: float = MAY_BE_LATE
@@ -168,7 +168,7 @@ def write_directory(
     graph, floored_pairs = write_graph(network, latencies, settings.latency_floor_us)
     (folder / "graph.gml").write_text(graph)
     builder = _Builder(run, network, keys, tools, settings, folder)
-    simulation = Simulation(
+    simulation = ShadowSimulation(
         hosts=builder.hosts(),
         stop_ns=BOOTSTRAP_NS + run.duration_ns,
         seed=shadow_seed(builder.seed, run.repeat),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torsweep.engines.hosts import Identities, address, key_torrc, v3_identity
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
@@ -70,7 +70,7 @@ def _make(network: Network, tools: ShadowTools, place: Path) -> None:
             processes.append(_to_its_end(Path("/bin/sh"), ["-c", _certify(tor.gencert.absolute())]))
         hosts[name] = Host(0, address(node), processes)
     (work / "graph.gml").write_text(uniform_graph([(125_000_000, 125_000_000)], latency_ms=10))
-    run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
+    run_simulation(ShadowSimulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
     for name in hosts:
         made = work / "data" / "hosts" / name
         shutil.copytree(made / "keys", place / name / "keys")

@@ -15,7 +15,7 @@ from pathlib import Path
 from torsweep.engines.contract import Say
 from torsweep.engines.hosts import address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import RESULTS_FOLDER, TRIALS_FOLDER, ShadowTools
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError, TorsweepError
@@ -91,7 +91,9 @@ def measure(tools: ShadowTools) -> dict[str, float]:
             hosts[name] = Host(
                 node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
             )
-        run_simulation(Simulation(hosts, TRANSFER_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow)
+        run_simulation(
+            ShadowSimulation(hosts, TRANSFER_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow
+        )
         return {
             "down": _received(folder / "data" / "hosts" / "getter"),
             "up": _received(folder / "data" / "hosts" / "server2"),

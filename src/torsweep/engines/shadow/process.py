@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Empty, Queue
 
 from torsweep.engines.shadow.layout import HOSTS_FOLDER
-from torsweep.engines.shadow.simulate import SHADOW_YAML, Simulation
+from torsweep.engines.shadow.simulate import SHADOW_YAML, ShadowSimulation
 from torsweep.errors import TorsweepError
 
 _EXIT = re.compile(r"process '(?P<host>[^']+)\.(?P<program>[^.']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")
@@ -98,7 +98,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_simulation(simulation: Simulation, folder: Path, shadow: Path) -> None:
+def run_simulation(simulation: ShadowSimulation, folder: Path, shadow: Path) -> None:
     """Write the configuration into ``folder`` and run it to its end, unwatched: for short ones.
 
     Raises TorsweepError with what Shadow says when it fails.

@@ -28,7 +28,7 @@ LEAST_AVAILABLE_BYTES = 300_000_000
 """With less memory than this, the kernel may soon kill processes."""
 
 
-def projected_bytes(simulation: Simulation) -> int:
+def projected_bytes(simulation: ShadowSimulation) -> int:
     """What ``simulation`` may take when all its processes run."""
     names = [Path(process.path).name for host in simulation.hosts.values() for process in host.processes]
     return (
@@ -38,7 +38,7 @@ def projected_bytes(simulation: Simulation) -> int:
     )
 
 
-def require_memory(simulation: Simulation) -> None:
+def require_memory(simulation: ShadowSimulation) -> None:
     """TorsweepError when less memory is available than is projected for ``simulation``."""
     needed, available = projected_bytes(simulation), read_machine().available_bytes
     if available is not None and needed + LEAST_AVAILABLE_BYTES > available:
@@ -134,7 +134,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Simulation:
+class ShadowSimulation:
     """A whole simulation. ``folder`` holds the template of the hosts' folders, the graph and the data."""
 
     hosts: Mapping[str, Host]

@@ -21,7 +21,7 @@ from torsweep.engines.hosts import address
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
@@ -109,7 +109,9 @@ def measure(shadow: Path) -> RoundTrips:
             "asking": _host(1, SECOND_NS, "ask", address(0)),
         }
         try:
-            run_simulation(Simulation(hosts, PROBE_S * SECOND_NS, seed=1, parallelism=1), folder, shadow)
+            run_simulation(
+                ShadowSimulation(hosts, PROBE_S * SECOND_NS, seed=1, parallelism=1), folder, shadow
+            )
             tcpi_rtt = _told(folder / "data" / "hosts" / "asking")
         except (TorsweepError, OSError) as error:
             raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {error}") from None

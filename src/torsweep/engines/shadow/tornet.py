@@ -29,7 +29,7 @@ from torsweep.engines.shadow.simulate import (
     Host,
     Process,
     ShadowSettings,
-    Simulation,
+    ShadowSimulation,
 )
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_files import PATHS_FILE
@@ -55,7 +55,7 @@ def find_tornet(network: Network, directory: Path) -> Tornet:
 
 def write_tornet_run(
     run: RunSpec, tornet: Tornet, tools: ShadowTools, settings: ShadowSettings, folder: Path
-) -> Simulation:
+) -> ShadowSimulation:
     """Write ``folder``, replacing what stood there; what Shadow will simulate.
 
     Raises InputError when the run is shorter than the network takes to start.
@@ -80,7 +80,7 @@ def write_tornet_run(
         servers={},
     ).write(folder)
     hosts = {host: _host(entry) for host, entry in document["hosts"].items()}
-    return Simulation(hosts, run.duration_ns, seed, settings.parallelism)
+    return ShadowSimulation(hosts, run.duration_ns, seed, settings.parallelism)
 
 
 def _but_graph(tornet: Tornet) -> Any:

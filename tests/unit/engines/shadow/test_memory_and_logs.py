@@ -12,14 +12,14 @@ import pytest
 from torsweep.engines.costs import group_pids, resident_bytes
 from torsweep.engines.shadow import simulate as memory
 from torsweep.engines.shadow.layout import compress_logs
-from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation
 from torsweep.errors import TorsweepError
 
 
-def _simulation(clients: int) -> Simulation:
+def _simulation(clients: int) -> ShadowSimulation:
     processes = [Process(f"/opt/{name}", [], 0) for name in ("tor", "tgen", "oniontrace")]
     hosts = {f"web{n}": Host(n, "", processes) for n in range(clients)}
-    return Simulation(hosts, stop_ns=1, seed=1)
+    return ShadowSimulation(hosts, stop_ns=1, seed=1)
 
 
 def test_memory_grows_with_hosts_and_their_processes() -> None:

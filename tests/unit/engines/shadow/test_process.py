@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.shadow.process import claimed_cores, run_simulation, shadow_process
-from torsweep.engines.shadow.simulate import Simulation
+from torsweep.engines.shadow.simulate import ShadowSimulation
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import TorsweepError
 
-SIMULATION = Simulation({}, stop_ns=1, seed=1)
+SIMULATION = ShadowSimulation({}, stop_ns=1, seed=1)
 
 
 def _alive(pid: int) -> bool:
