@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TREES = (ROOT / "src/torsweep", ROOT / "plotting")
-
 SLOW = {
     "numpy",
     "scipy",

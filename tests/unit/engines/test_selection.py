@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection, tools
-from torsweep.engines.names import engine_names
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
@@ -39,27 +36,6 @@ def programs(tmp_path, monkeypatch):
             program.chmod(0o755)
 
     return install
-
-
-def test_an_engine_is_called_as_its_package():
-    assert sorted(selection.ENGINES) == list(engine_names())
-
-
-def test_only_an_engine_that_runs_tor_has_a_transport_for_the_model():
-    kinds = {kind: selection.find_engine(kind).runs_tor for kind in selection.RUN_ENGINES}
-    assert kinds == {kind: selection.find_kind(kind).as_in is not None for kind in kinds}
-    with pytest.raises(InputError, match="is no engine, got 'ns3'; accepted: cellsim, emulation, shadow"):
-        selection.find_engine("ns3")
-
-
-def test_engines_that_run_tor_have_the_same_parts():
-    """A part is a module or a package; :mod:`torsweep.engines.contract` says what each is for."""
-    folder = Path(str(selection.__file__)).parent
-    parts = {"directory", "run", "read", "cli", "entry"}
-    running_tor = [name for name, engine in selection.ENGINES.items() if engine.runs_tor]
-    assert len(running_tor) > 1
-    for name in running_tor:
-        assert parts <= {path.stem for path in (folder / name).iterdir()}
 
 
 def test_auto_takes_cellsim_and_says_why(programs):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,11 +142,3 @@ def test_without_the_build_tor_on_path_is_not_taken(install: Install) -> None:
     assert find_tool("tor") is None
     with pytest.raises(ToolMissing, match=r"tor: not built; .*`torsweep tor build`"):
         require_tool("tor")
-
-
-def test_finding_tools_loads_no_numerics() -> None:
-    program = (
-        "import sys, torsweep.engines.tools as t; "
-        "sys.exit(bool({'numpy', 'polars', 'scipy'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -64,11 +64,6 @@ def test_a_network_is_read_as_it_was_written(directory: Path, sampled: SampledNe
     assert latencies.floor_us == network.latency_floor_us
 
 
-def test_a_host_has_a_line_of_its_own(directory: Path, sampled: SampledNetwork) -> None:
-    lines = (directory / NETWORK_FILE).read_text().splitlines()
-    assert sum('"access_us": ' in line for line in lines) == sampled.network.node_count
-
-
 def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
     file = directory / LATENCY_FILE
     content = bytearray(file.read_bytes())
@@ -102,13 +97,6 @@ def test_round_trips_are_the_same_both_ways(tmp_path: Path, sampled: SampledNetw
     write_network(sampled.network, matrix, tmp_path / "made")
     with pytest.raises(InputError, match=r"\[1, 2\]: two places have another round trip the other way"):
         read_network(tmp_path / "made")
-
-
-def test_nodes_are_numbered_in_order(sampled: SampledNetwork) -> None:
-    network = sampled.network
-    assert network.hosts == (*network.relays, *network.authorities, *network.clients, *network.servers)
-    assert list(network.node_of.values()) == list(range(network.node_count))
-    assert list(network.node_of) == [host.name for host in network.hosts]
 
 
 def test_a_host_at_a_place_that_does_not_exist_is_refused(tmp_path: Path, sampled: SampledNetwork) -> None:

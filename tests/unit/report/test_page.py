@@ -99,13 +99,6 @@ def test_links_within_the_page_lead_somewhere(outline: Outline) -> None:
     assert len(inner) >= 7
 
 
-def test_headings_descend_one_level_at_a_time(outline: Outline) -> None:
-    levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-
-
 def test_every_verdict_and_every_number_of_the_summary_is_there(plan: Plan, outline: Outline) -> None:
     said = " ".join(outline.text.split())
     for claim in read_claims(plan.stage("summaries")).claims:

@@ -31,16 +31,6 @@ def test_the_projects_series_is_well_formed():
         assert not re.search(r"(?:^|/)(?:debian/|Makefile|include\.am)", "\n".join(touched), re.MULTILINE)
 
 
-def test_every_patch_is_described_in_the_readme():
-    text = (ROOT / SERIES / "README.md").read_text(encoding="utf-8")
-    for patch in read_series(ROOT / SERIES).patches:
-        assert patch.name in text
-        options = re.findall(r"^\+\[\[(\w+)\]\]|\*\*(TOR_\w+)\*\*", patch.read_text(), re.MULTILINE)
-        assert options, f"{patch.name} documents no option"
-        for name in ("".join(pair) for pair in options):
-            assert f"`{name}" in text, f"README.md says nothing of {name}"
-
-
 def test_the_hash_changes_with_the_patches_and_nothing_else(series_folder):
     before = read_series(series_folder)
     (series_folder / "README.md").write_text("words")
