@@ -79,15 +79,15 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 def _memory(file: Path) -> dict[str, int]:
     """The lines of /proc/meminfo that are in kB, as bytes."""
-    found = re.findall(r"^(\w+): +(\d+) kB$", _text(file), re.MULTILINE)
-    return {name: int(amount) * 1024 for name, amount in found}
+    lines = re.findall(r"^(\w+): +(\d+) kB$", _text(file), re.MULTILINE)
+    return {name: int(amount) * 1024 for name, amount in lines}
 
 
 def _file_cache(group: Path) -> int:
     """Memory of a control group that holds copies of files, which the kernel gives up when it is needed."""
     text = _text(group / "memory.stat") or _text(group / "memory/memory.stat")
-    found = re.search(r"^(?:total_)?inactive_file (\d+)$", text, re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(r"^(?:total_)?inactive_file (\d+)$", text, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:

@@ -35,16 +35,16 @@ def sha256_of_file(path: Path) -> str:
 @cache
 def versions() -> Mapping[str, str]:
     """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""
-    found = {"torsweep": __version__, "python": platform.python_version()}
+    by_name = {"torsweep": __version__, "python": platform.python_version()}
     engine = program_version("cellsim")
     if engine is not None:
-        found["cellsim"] = engine
+        by_name["cellsim"] = engine
     for library in LIBRARIES:
         try:
-            found[library] = metadata.version(library)
+            by_name[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 def program_version(program: str | Path) -> str | None:

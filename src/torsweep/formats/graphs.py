@@ -50,23 +50,23 @@ def read_gml(file: Path, of_nodes: Sequence[str], of_edges: Sequence[str]) -> Gm
 
     Raises InputError for a file without a node, one that is cut off, and text that is no node and no edge.
     """
-    wanted = {"node": of_nodes, "edge": of_edges}
+    names = {"node": of_nodes, "edge": of_edges}
     blocks: dict[str, list[pl.DataFrame]] = {"node": [], "edge": []}
     head, rest = "", ""
     for chunk in text_chunks(file, CHUNK_CHARACTERS):
         begun = any(map(len, blocks["node"]))
-        before, found, rest = _blocks(rest + chunk, begun, file)
+        before, bodies, rest = _blocks(rest + chunk, begun, file)
         head = head if begun else before
-        for kind, bodies in found.items():
-            blocks[kind].append(_attributes(bodies, wanted[kind]))
+        for kind, texts in bodies.items():
+            blocks[kind].append(_attributes(texts, names[kind]))
     if not any(map(len, blocks["node"])):
         raise InputError("holds no node", file=file, accepted="a graph in GML")
     if rest.count("]") != rest.count("[") + 1:
         raise InputError("is cut off", file=file, value=rest.strip()[-40:], accepted="a graph closed by ]")
-    told = _DIRECTED.search(head)
-    if told and told[1] not in ("0", "1"):
-        raise InputError("is no direction", file=file, key="directed", value=told[1], accepted="0 or 1")
-    return Gml(bool(told and told[1] == "1"), pl.concat(blocks["node"]), pl.concat(blocks["edge"]))
+    directed = _DIRECTED.search(head)
+    if directed and directed[1] not in ("0", "1"):
+        raise InputError("is no direction", file=file, key="directed", value=directed[1], accepted="0 or 1")
+    return Gml(bool(directed and directed[1] == "1"), pl.concat(blocks["node"]), pl.concat(blocks["edge"]))
 
 
 def _blocks(text: str, begun: bool, file: Path) -> tuple[str, dict[str, list[str]], str]:
@@ -74,7 +74,7 @@ def _blocks(text: str, begun: bool, file: Path) -> tuple[str, dict[str, list[str
 
     After the first one, ``begun``, nothing may stand between them.
     """
-    found: dict[str, list[str]] = {"node": [], "edge": []}
+    bodies: dict[str, list[str]] = {"node": [], "edge": []}
     before, end = "", 0
     for match in _ELEMENT.finditer(text):
         between = text[end : match.start()]
@@ -83,11 +83,11 @@ def _blocks(text: str, begun: bool, file: Path) -> tuple[str, dict[str, list[str
         elif between.strip():
             raise _no_gml(between, file)
         end = match.end()
-        found[match[1]].append(match[2])
+        bodies[match[1]].append(match[2])
     rest = text[end:]
     if len(rest) > (_MOST_BETWEEN if end else CHUNK_CHARACTERS):
         raise _no_gml(rest, file)
-    return before, found, rest
+    return before, bodies, rest
 
 
 def _no_gml(text: str, file: Path) -> InputError:

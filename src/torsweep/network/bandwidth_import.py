@@ -223,8 +223,8 @@ def table_of_regions(down: Floats, up: Floats, weight: Floats, origin: dict[str,
 
 def _weighted_quantiles(values: Floats, weight: Floats, points: int) -> Floats:
     """Quantiles at equally spaced probabilities, linear between the middles of the values' weights."""
-    held = weight > 0
-    order = np.argsort(values[held], kind="stable")
-    ranked, share = values[held][order], weight[held][order]
+    counted = weight > 0
+    order = np.argsort(values[counted], kind="stable")
+    ranked, share = values[counted][order], weight[counted][order]
     middle = (np.cumsum(share) - share / 2) / share.sum()
     return np.interp(np.linspace(0, 1, points), middle, ranked)

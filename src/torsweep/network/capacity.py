@@ -89,7 +89,7 @@ def maximum_flow(network: Network) -> MaximumFlow:
             return result
         hops = tuple(hop for hop in HOP_WEIGHTS if (hop,) in before_cut)
         cut = [position for position in POSITIONS if position in before_cut]
-        full = {position: [own for own in usable[position] if own < rate] for position in cut}
+        full = {position: [capacity for capacity in usable[position] if capacity < rate] for position in cut}
         faster = sum(len(usable[position]) - len(full[position]) for position in cut)
         carried = sum(map(sum, full.values()))
         rate = carried // (len(hops) - faster)
@@ -108,7 +108,7 @@ def _graph(usable: dict[Position, list[int]], rate: int) -> nx.DiGraph:
         graph.add_edge(_SOURCE, (hop,), capacity=rate)
         graph.add_edges_from(((hop,), position) for position in positions)
     for position, relays in usable.items():
-        graph.add_edge(position, _SINK, capacity=sum(min(own, rate) for own in relays))
+        graph.add_edge(position, _SINK, capacity=sum(min(capacity, rate) for capacity in relays))
     return graph
 
 

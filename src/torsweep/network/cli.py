@@ -62,11 +62,11 @@ def sample(
     from torsweep.network.sampling import sample_network
     from torsweep.network.tornet_directory import write_tornet
 
-    asked = load_network_config(config, parse_settings(overrides))
-    if asked.tornettools:
-        write_tornet(asked, seed, out)
+    configured = load_network_config(config, parse_settings(overrides))
+    if configured.tornettools:
+        write_tornet(configured, seed, out)
         return
-    sampled = sample_network(asked, seed)
+    sampled = sample_network(configured, seed)
     write_network(sampled.network, sampled.matrix_us, out)
 
 
@@ -232,10 +232,10 @@ def describe_command(
         accepted = "an experiment with traffic.web and pauses"
         raise InputError(problem, key="--experiment", value=experiment, accepted=accepted)
     network, latencies = read_network(directory)
-    found = description.describe(network, latencies, loaded.traffic)
+    described = description.describe(network, latencies, loaded.traffic)
     alike = None if summary is None else likeness(summary, live_tor)
     if not as_json:
-        description.print_description(found)
+        description.print_description(described)
         print(*likeness_lines(alike) if alike else (), sep="\n", end="\n" if alike else "")
     fitted = None
     if fit_load is not None:
@@ -243,6 +243,6 @@ def describe_command(
     if as_json:
         more = {"runs": alike, "fitted_load": fitted}
         document = {key: asdict(value) for key, value in more.items() if value is not None}
-        print(json.dumps({**found.document(), **document}, indent=1))
+        print(json.dumps({**described.document(), **document}, indent=1))
     elif fitted is not None:
         print(fitted.conclusion)

@@ -78,8 +78,8 @@ def _spread(table: ClientBandwidth, first: Floats, second: Floats) -> tuple[Floa
     mean_one = math.exp(-(sigma**2) / 2)
     down = quantile(lognormal_table(mean_one, sigma), first)
     shared = quantile(lognormal_table(mean_one, sigma * correlation), first)
-    own = quantile(lognormal_table(1.0, sigma * math.sqrt(1 - correlation**2)), second)
-    return down, np.multiply(shared, own)
+    rest = quantile(lognormal_table(1.0, sigma * math.sqrt(1 - correlation**2)), second)
+    return down, np.multiply(shared, rest)
 
 
 def write_bandwidth(table: ClientBandwidth, path: Path) -> None:

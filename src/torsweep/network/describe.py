@@ -125,9 +125,9 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
     web = traffic.web if traffic.web is not None and pauses(traffic.web) else _NOBODY
     rates = {
         f"{kind} {direction} Mbit/s": [
-            getattr(client, f"{direction}_bytes_per_s") / 125_000 for client in own
+            getattr(client, f"{direction}_bytes_per_s") / 125_000 for client in clients
         ]
-        for kind, own in kinds.items()
+        for kind, clients in kinds.items()
         for direction in ("down", "up")
     }
     samples: dict[str, Any] = {**{f"RTT ms, {name}": values for name, values in rtt_ms.items()}, **rates}
@@ -185,12 +185,12 @@ def _pairs_ms(
 
 
 def _capacity(network: Network, position: str) -> PositionCapacity:
-    own = [relay for relay in network.relays if relay.position == position]
-    weight = sum(relay.consensus_weight for relay in own)
+    relays = [relay for relay in network.relays if relay.position == position]
+    weight = sum(relay.consensus_weight for relay in relays)
     return PositionCapacity(
-        relays=len(own),
-        capacity_bytes_per_s=sum(relay.capacity_bytes_per_s for relay in own),
-        usable_bytes_per_s=sum(relay.usable_bytes_per_s for relay in own),
+        relays=len(relays),
+        capacity_bytes_per_s=sum(relay.capacity_bytes_per_s for relay in relays),
+        usable_bytes_per_s=sum(relay.usable_bytes_per_s for relay in relays),
         weight_share=round(weight / sum(relay.consensus_weight for relay in network.relays), 4),
     )
 
@@ -280,7 +280,7 @@ def _load_lines(description: Description) -> list[str]:
     load = description.load
     steady = [kind for kind, offered in load.items() if not offered.pauses]
     alone = f"; {' and '.join(steady)} clients never pause, and count with what they would fetch alone"
-    usable = sum(held.usable_bytes_per_s for held in description.positions.values())
+    usable = sum(each.usable_bytes_per_s for each in description.positions.values())
     return [
         f"load, offered over the capacity of three hops: {load_text(load)}{alone if steady else ''}",
         written_text(load, usable),
@@ -290,20 +290,20 @@ def _load_lines(description: Description) -> list[str]:
 def _capacity_table(description: Description) -> Table:
     table = Table("position", "relays", "link MiB/s", "usable MiB/s", "weight", title="Capacity")
     rows = description.positions
-    for position, held in rows.items():
+    for position, capacity in rows.items():
         table.add_row(
             position,
-            str(held.relays),
-            f"{held.capacity_bytes_per_s / MIB:.2f}",
-            f"{held.usable_bytes_per_s / MIB:.2f}",
-            f"{100 * held.weight_share:.1f} %",
+            str(capacity.relays),
+            f"{capacity.capacity_bytes_per_s / MIB:.2f}",
+            f"{capacity.usable_bytes_per_s / MIB:.2f}",
+            f"{100 * capacity.weight_share:.1f} %",
         )
     table.add_section()
     table.add_row(
         "all",
-        str(sum(held.relays for held in rows.values())),
-        f"{sum(held.capacity_bytes_per_s for held in rows.values()) / MIB:.2f}",
-        f"{sum(held.usable_bytes_per_s for held in rows.values()) / MIB:.2f}",
+        str(sum(capacity.relays for capacity in rows.values())),
+        f"{sum(capacity.capacity_bytes_per_s for capacity in rows.values()) / MIB:.2f}",
+        f"{sum(capacity.usable_bytes_per_s for capacity in rows.values()) / MIB:.2f}",
         "",
     )
     return table

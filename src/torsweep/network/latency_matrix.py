@@ -246,10 +246,10 @@ def summarise(rtt_us: Floats) -> MatrixSummary:
     """Statistics of ``rtt_us`` (hosts, hosts), whose diagonal is not looked at."""
     hosts = len(rtt_us)
     first, second = np.triu_indices(hosts, 1)
-    there, back = rtt_us[first, second], rtt_us[second, first]
-    both = np.isfinite(there) & np.isfinite(back)
-    apart = np.abs(there[both] - back[both]) / np.maximum((there[both] + back[both]) / 2, 1e-9)
-    values = np.concatenate([there, back])
+    forth, back = rtt_us[first, second], rtt_us[second, first]
+    both = np.isfinite(forth) & np.isfinite(back)
+    apart = np.abs(forth[both] - back[both]) / np.maximum((forth[both] + back[both]) / 2, 1e-9)
+    values = np.concatenate([forth, back])
     known = np.isfinite(values)
     return MatrixSummary(
         hosts=hosts,
@@ -262,9 +262,9 @@ def summarise(rtt_us: Floats) -> MatrixSummary:
 
 def symmetric(rtt_us: Floats) -> Floats:
     """The mean of both directions, or the one that was measured; NaN on the diagonal."""
-    there, back = rtt_us, rtt_us.T
-    mean = (there + back) / 2
-    filled = np.where(np.isfinite(mean), mean, np.where(np.isfinite(there), there, back))
+    forth, back = rtt_us, rtt_us.T
+    mean = (forth + back) / 2
+    filled = np.where(np.isfinite(mean), mean, np.where(np.isfinite(forth), forth, back))
     np.fill_diagonal(filled, np.nan)
     return filled
 
@@ -273,7 +273,7 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
     """The summary of a matrix fit to make networks from.
 
     Raises InputError when the matrix is too small, mostly empty, all the same, has a host without an RTT or
-    an RTT of more than a minute, or is in another unit than was said.
+    an RTT of more than a minute, or is in another unit than stated.
     """
     if len(rtt_us) < _LEAST_HOSTS:
         raise InputError("too few hosts", file=file, value=len(rtt_us), accepted=f"{_LEAST_HOSTS} or more")

@@ -109,9 +109,9 @@ def picture_of(network: Network, latencies: Latencies, most_places: int = MOST_D
 
 def _drawn(latencies: Latencies, most: int) -> NDArray[np.intp]:
     """The places that are drawn, in order: at most ``most``, those with hosts before others."""
-    held = np.bincount(latencies.place, minlength=len(latencies.matrix_us)) > 0
-    with_hosts = _every_so_many(np.flatnonzero(held), most)
-    without = _every_so_many(np.flatnonzero(~held), most - len(with_hosts))
+    occupied = np.bincount(latencies.place, minlength=len(latencies.matrix_us)) > 0
+    with_hosts = _every_so_many(np.flatnonzero(occupied), most)
+    without = _every_so_many(np.flatnonzero(~occupied), most - len(with_hosts))
     return np.sort(np.concatenate([with_hosts, without]))
 
 

@@ -170,10 +170,12 @@ def _balanced_sample(population: Population, counts: Mapping[str, int], seed: in
     draws = stream(seed, "relays", "combination").random((_COMBINATIONS, len(of_position)))
     sizes = np.array([len(candidates.picks) for candidates in of_position])
     combinations = np.floor(draws * sizes).astype(np.int64)
-    sums = np.sum([own.sums[combinations[:, column]] for column, own in enumerate(of_position)], axis=0)
-    expected = np.sum([own.expected for own in of_position], axis=0)
+    drawn = zip(of_position, combinations.T, strict=True)
+    sums = np.sum([samples.sums[rows] for samples, rows in drawn], axis=0)
+    expected = np.sum([samples.expected for samples in of_position], axis=0)
     best = combinations[_most_balanced(sums, expected)]
-    return [own.ranked[index] for own, row in zip(of_position, best, strict=True) for index in own.picks[row]]
+    chosen = zip(of_position, best, strict=True)
+    return [samples.ranked[index] for samples, row in chosen for index in samples.picks[row]]
 
 
 def _most_balanced(sums: NDArray[np.int64], expected: NDArray[np.int64]) -> int:
@@ -240,11 +242,11 @@ def _with_shares_of(
         for position in present
     }
     mean_total = sum(relay.consensus_weight for relay in population.relays) * len(relays)
-    wanted = mean_total // len(population.relays)
+    target = mean_total // len(population.relays)
     whole = sum(share.values())
     weights = []
     for relay in relays:
-        scaled = relay.consensus_weight * wanted * share[relay.position]
+        scaled = relay.consensus_weight * target * share[relay.position]
         unit = sampled[relay.position] * whole
         weights.append(max(1, (2 * scaled + unit) // (2 * unit)))
     return weights

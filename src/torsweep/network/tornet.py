@@ -84,10 +84,10 @@ class Tornet:
     @property
     def graph(self) -> Path | None:
         """The file of its graph, which may have been moved with the folder; None for one of Shadow's own."""
-        given = self.document["network"]["graph"].get("file", {}).get("path")
-        if given is None:
+        path = self.document["network"]["graph"].get("file", {}).get("path")
+        if path is None:
             return None
-        places = [self.folder / Path(str(given)).expanduser(), self.folder / CONF / Path(str(given)).name]
+        places = [self.folder / Path(str(path)).expanduser(), self.folder / CONF / Path(str(path)).name]
         return next((place for place in places if place.is_file()), places[0])
 
     @property
@@ -159,25 +159,25 @@ def read_tornet(folder: Path) -> Tornet:
 
 
 def _hosts(hosts: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"authorities": (), "relays": {}, "clients": {}, "servers": ()}
+    parts: dict[str, Any] = {"authorities": (), "relays": {}, "clients": {}, "servers": ()}
     for name, host in hosts.items():
         match = _NAMES.fullmatch(str(name))
         processes = host.get("processes") if isinstance(host, dict) else None
         if match is None or not isinstance(processes, list) or not all(map(_is_plain, processes)):
             raise _other_version(file, f"hosts.{name}")
         if match["authority"]:
-            found["authorities"] += (name,)
+            parts["authorities"] += (name,)
         elif match["position"]:
-            found["relays"][name] = POSITION_OF_NAME[match["position"]]
+            parts["relays"][name] = POSITION_OF_NAME[match["position"]]
         elif match["client"]:
             kind = CLIENT_KINDS[match["client"]]
-            found["clients"][name] = ONION if kind == PERF and match["to"] == "onionservice" else kind
+            parts["clients"][name] = ONION if kind == PERF and match["to"] == "onionservice" else kind
         else:
-            found["servers"] += (name,)
-    for part, hosts_of_part in found.items():
+            parts["servers"] += (name,)
+    for part, hosts_of_part in parts.items():
         if not hosts_of_part:
             raise InputError(f"has no {part}", file=file, key="hosts")
-    return found
+    return parts
 
 
 def _is_plain(process: object) -> bool:
@@ -229,12 +229,12 @@ def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:
 
 
 def _values(tornet: Tornet, file: Path, option: str) -> Sequence[str]:
-    found: list[str] = []
+    values: list[str] = []
     for line in read_bytes(file, MIB).decode("utf-8", errors="replace").splitlines():
         word, _, value = line.strip().partition(" ")
         if word == "%include":
             # Paths are as seen from a host's folder below the data directory, three levels down.
-            found += _values(tornet, tornet.folder / value.strip().removeprefix("../../../"), option)
+            values += _values(tornet, tornet.folder / value.strip().removeprefix("../../../"), option)
         elif word.lower() == option.lower():
-            found.append(value.strip())
-    return found
+            values.append(value.strip())
+    return values
