@@ -13,8 +13,7 @@ import numpy as np
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel, host_places, modelled_matrix
 from torsweep.network.latency_matrix import triangle_violations
-from torsweep.network.model import LATENCY_FLOOR_US
-from torsweep.network.places import Latencies
+from torsweep.network.model import LATENCY_FLOOR_US, Latencies
 
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 QUANTILES = "RTT ms at " + " ".join(f"p{100 * level:g}" for level in LEVELS)

@@ -22,7 +22,7 @@ from torsweep.chain.comparing import WHOLE_CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.config.looks import BLUE, GREEN, VERMILION
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_csv
+from torsweep.formats.frames import read_csv
 from torsweep.formats.json_file import read_json
 
 PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}

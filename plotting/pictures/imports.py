@@ -17,7 +17,7 @@ from plotting.drawing.curves import draw_metric, how_to_read
 from plotting.drawing.source import Source
 from plotting.drawing.style import save, style
 from torsweep.config.traffic import PERF_KINDS
-from torsweep.formats.csv_file import read_csv
+from torsweep.formats.frames import read_csv
 from torsweep.imports.compare import COMPARISON_FILE
 from torsweep.imports.measures import KNOB
 from torsweep.stats.text import duration_text

@@ -19,8 +19,14 @@ import pytest
 import typer
 
 from torsweep.cli import app, main
-from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import FIGURES_FOLDER, MARKER, TOR_BUILD_FOLDER, own_folder
+from torsweep.storage.folders import (
+    FIGURES_FOLDER,
+    MARKER,
+    TOR_BUILD_FOLDER,
+    OutputFile,
+    OutputFolder,
+    own_folder,
+)
 
 WRITES_NOTHING = {
     "network describe",

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import PUBLISHED_FOLDER
+from torsweep.storage.folders import PUBLISHED_FOLDER, OutputFile, OutputFolder
 
 
 def publish_command(

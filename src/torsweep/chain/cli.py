@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import CHAIN_FOLDER
+from torsweep.storage.folders import CHAIN_FOLDER, OutputFolder
 
 
 class PlanName(StrEnum):

@@ -14,8 +14,7 @@ from typing import Annotated
 import typer
 
 from torsweep.engines.names import engine_names
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
 

@@ -15,8 +15,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import IMPORT_FOLDER, IMPORTS_COMPARED_FOLDER
+from torsweep.storage.folders import IMPORT_FOLDER, IMPORTS_COMPARED_FOLDER, OutputFolder
 
 import_app = typer.Typer(
     help="Import results of tornettools as tables of torsweep, and compare two imports.", no_args_is_help=True

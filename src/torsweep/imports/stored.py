@@ -17,7 +17,7 @@ from torsweep.config.reading import validate
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, with_later_columns, write_table
 from torsweep.errors import InputError
-from torsweep.formats import parquet
+from torsweep.formats.frames import read_frame
 from torsweep.imports.parsed import read_parsed
 from torsweep.imports.simulation import Simulation, open_simulation
 from torsweep.storage import whole_directory, write_text
@@ -63,7 +63,7 @@ class Import:
 
     def table(self, run: ImportedRun, schema: TableSchema) -> pl.DataFrame:
         """A table of ``run``, whose checksum has been compared."""
-        frame = parquet.read_frame(self.folder / run.folder / schema.file)
+        frame = read_frame(self.folder / run.folder / schema.file)
         return with_later_columns(frame, schema)
 
 

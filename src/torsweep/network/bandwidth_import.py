@@ -19,10 +19,9 @@ from pydantic import BaseModel, Field
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_csv
+from torsweep.formats.frames import read_csv, read_frame
 from torsweep.formats.graphs import read_gml
 from torsweep.formats.json_file import parse_json
-from torsweep.formats.parquet import read_frame
 from torsweep.formats.text import whole_text
 from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, write_bandwidth
 from torsweep.network.exact import Floats
@@ -93,7 +92,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
         raise InputError(
             "no such format", key="--format", value=file_format, accepted=", ".join(BANDWIDTH_FORMATS)
         )
-    regions = _checked(readers[file_format](file), file)
+    regions = readers[file_format](file)
     origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "year": year}
     with whole_directory(out, BANDWIDTHS_FOLDER) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
@@ -112,26 +111,17 @@ def _three(rates: np.ndarray, weight: np.ndarray) -> str:
     return "/".join(f"{rates[order][index] / _PER_MBIT:.2f}" for index in levels)
 
 
-def _checked(regions: Regions, file: Path) -> Regions:
-    for name, rates in (("download", regions.down), ("upload", regions.up)):
-        wrong = ~np.isfinite(rates) | (rates <= 0) | (rates > _FASTEST_BYTES_PER_S)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            accepted = "above 0 and at most 100 Gbit/s"
-            value = f"{rates[row] / _PER_MBIT:g} Mbit/s"
-            raise InputError(
-                f"no {name} rate", file=file, key=f"region {row + 1}", value=value, accepted=accepted
-            )
-    if not np.isfinite(regions.weight).all() or (regions.weight < 0).any() or regions.weight.sum() <= 0:
-        raise InputError("tests are not counts", file=file, accepted="0 or more, not all 0")
-    return regions
-
-
 def _regions(rows: Iterable[tuple[float, float, float]], file: Path) -> Regions:
-    table = np.array(list(rows), dtype=np.float64)
+    """The ``rows`` that have rates, bytes/s, and a weight."""
+    table = np.array([row for row in rows if min(row) > 0], dtype=np.float64)
     if not len(table):
-        raise InputError("no region in it", file=file)
-    return Regions(*table.T)
+        raise InputError("no region with rates in it", file=file)
+    regions = Regions(*table.T)
+    fastest = max(regions.down.max(), regions.up.max())
+    if fastest > _FASTEST_BYTES_PER_S:
+        value, accepted = f"{fastest / _PER_MBIT:g} Mbit/s", "rates of at most 100 Gbit/s"
+        raise InputError("no link is so fast", file=file, value=value, accepted=accepted)
+    return regions
 
 
 def _net_index(file: Path, year: int | None) -> Regions:
@@ -150,7 +140,7 @@ def _speedtest(file: Path) -> Regions:
     """``{"countries": {CODE: {"down_mbits": …, "up_mbits": …}}}``, without the countries of rate 0."""
     table = validate(Speedtest, parse_json(whole_text(file), file), file)
     rates = [(each.down_mbits * _PER_MBIT, each.up_mbits * _PER_MBIT) for each in table.countries.values()]
-    return _regions([(down, up, 1.0) for down, up in rates if min(down, up) > 0], file)
+    return _regions([(down, up, 1.0) for down, up in rates], file)
 
 
 def _ookla_open(file: Path) -> Regions:
@@ -159,8 +149,8 @@ def _ookla_open(file: Path) -> Regions:
     is_parquet = file.suffix == ".parquet"
     tiles = read_frame(file, columns).drop_nulls() if is_parquet else read_csv(file, None)
     down, up, tests = (pl.col(name) for name in columns)
-    used = _numbers(tiles, (), columns, file).filter((down > 0) & (up > 0))
-    return _regions(used.select(down * _PER_KBIT, up * _PER_KBIT, tests).iter_rows(), file)
+    rates = _numbers(tiles, (), columns, file).select(down * _PER_KBIT, up * _PER_KBIT, tests)
+    return _regions(rates.iter_rows(), file)
 
 
 def _numbers(table: pl.DataFrame, texts: Sequence[str], numbers: Sequence[str], file: Path) -> pl.DataFrame:

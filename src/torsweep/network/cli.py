@@ -16,7 +16,6 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError, OutputError
-from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import (
     BANDWIDTHS_FOLDER,
@@ -24,6 +23,8 @@ from torsweep.storage.folders import (
     NETWORK_FOLDER,
     RELAYS_FOLDER,
     FolderKind,
+    OutputFile,
+    OutputFolder,
 )
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)

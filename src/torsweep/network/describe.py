@@ -30,9 +30,8 @@ from torsweep.network.load import (
     usable_third,
     written_text,
 )
-from torsweep.network.model import POSITIONS, Network
+from torsweep.network.model import POSITIONS, Latencies, Network
 from torsweep.network.path_chances import path_chances
-from torsweep.network.places import Latencies
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 

@@ -24,8 +24,7 @@ from scipy.sparse.csgraph import shortest_path
 from torsweep.errors import InputError
 from torsweep.formats.graphs import Attribute, Gml, document, node_line, read_gml
 from torsweep.network.exact import Floats
-from torsweep.network.model import Host, Network
-from torsweep.network.places import Latencies
+from torsweep.network.model import Host, Latencies, Network
 from torsweep.ranges import MOST_RTT_US
 
 _MICROSECONDS_PER = {

@@ -1,6 +1,6 @@
 """The network directory: ``network.json`` and ``latency.npy``.
 
-In and out: :class:`Network` with its :class:`~torsweep.network.places.Latencies`. Reading checks everything
+In and out: :class:`Network` with its :class:`Latencies`. Reading checks everything
 an engine relies on; writing gives the same bytes for the same network.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,7 +24,6 @@ from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.places import Latencies
 from torsweep.network.tornet import is_tornet
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import (
@@ -129,6 +129,44 @@ NETWORK_FORMAT: Literal["torsweep-network"] = "torsweep-network"
 _NETWORK_VERSION: Literal[3] = 3
 _OLDER = (1, 2)
 """They had a round trip for each two hosts."""
+
+
+HostNumbers = NDArray[np.integer] | int
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Round trips in microseconds.
+
+    ``matrix_us`` (places, places) int32, symmetric, whose diagonal is the round trip of two hosts at one
+    place; ``place`` (hosts,) is each host's row of it and ``access_us`` (hosts,) int64 what its access link
+    adds to each round trip. No round trip is below ``floor_us``, none is above a minute.
+    """
+
+    matrix_us: NDArray[np.int32]
+    place: NDArray[np.integer]
+    access_us: NDArray[np.int64]
+    floor_us: int
+
+    @property
+    def hosts(self) -> int:
+        """The number of hosts."""
+        return len(self.place)
+
+    def between(self, first: HostNumbers, second: HostNumbers) -> NDArray[np.int64]:
+        """The round trips of hosts ``first`` and ``second``, of the shape that both broadcast to.
+
+        A host and itself are ``floor_us`` apart.
+        """
+        first, second = np.asarray(first), np.asarray(second)
+        rtt_us = self.matrix_us[self.place[first], self.place[second]].astype(np.int64)
+        rtt_us = np.clip(rtt_us + self.access_us[first] + self.access_us[second], self.floor_us, MOST_RTT_US)
+        return np.where(first == second, self.floor_us, rtt_us)
+
+    def rows(self, first: int, last: int) -> NDArray[np.int32]:
+        """Round trips of hosts ``first`` … ``last`` − 1 to all hosts, (last − first, hosts)."""
+        every = np.arange(self.hosts)
+        return self.between(every[first:last, None], every).astype(np.int32)
 
 
 class Network(_Part):

@@ -22,9 +22,8 @@ from scipy.stats import spearmanr
 from torsweep.config.traffic import KINDS
 from torsweep.network.describe import rtt_samples_ms
 from torsweep.network.exact import Floats
-from torsweep.network.model import Network
+from torsweep.network.model import Latencies, Network
 from torsweep.network.path_chances import PathChances, path_chances
-from torsweep.network.places import Latencies
 
 PICTURE_SIGNATURE = "torsweep-network-picture"
 """Stands in each file of a picture, as the name of what made it."""

@@ -32,12 +32,12 @@ from torsweep.network.model import (
     LATENCY_FLOOR_US,
     Authority,
     Client,
+    Latencies,
     Network,
     Relay,
     Server,
     canonical_sha256,
 )
-from torsweep.network.places import Latencies
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.tornet import TORNET_FILE

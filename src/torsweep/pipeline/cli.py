@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
-from torsweep.output_options import OutputFile
+from torsweep.storage.folders import OutputFile
 
 config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
 

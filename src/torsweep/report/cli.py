@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFile
+from torsweep.storage.folders import OutputFile
 
 
 def report_command(

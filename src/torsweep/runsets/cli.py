@@ -15,8 +15,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
 Out = Annotated[

@@ -32,7 +32,7 @@ from torsweep.engines.table_files import (
     WIRE_FILE,
 )
 from torsweep.errors import InputError
-from torsweep.formats import parquet
+from torsweep.formats.frames import read_metadata, scan_frame
 from torsweep.formats.json_file import parse_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage.manifest import verify_folder
@@ -122,7 +122,7 @@ def read_provenance(file: Path) -> Provenance:
 
     Raises InputError when the file is missing, is no Parquet, or comes from another version.
     """
-    text = parquet.read_metadata(file).get(METADATA_KEY, "{}")
+    text = read_metadata(file).get(METADATA_KEY, "{}")
     return parse_provenance(parse_json(text, file), file)
 
 
@@ -255,7 +255,7 @@ class PlanTables:
         read_provenance(file)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
-        frame = parquet.scan_frame(file, ["seed", *self.knobs, *columns])
+        frame = scan_frame(file, ["seed", *self.knobs, *columns])
         if self.levels:
             chosen = [pl.col(name) == level for name, level in self.levels.items()]
             frame = frame.filter(pl.col("seed").is_in(self.provenance.seeds), *chosen)

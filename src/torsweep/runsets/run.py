@@ -19,7 +19,7 @@ from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
-from torsweep.formats import parquet
+from torsweep.formats.frames import read_frame
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 
@@ -93,7 +93,7 @@ def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
     Raises InputError when it is missing, damaged, or does not fit ``schema``.
     """
     file = run_directory / schema.file
-    return validate(with_later_columns(parquet.read_frame(file), schema), schema, file)
+    return validate(with_later_columns(read_frame(file), schema), schema, file)
 
 
 def core_seconds(run_directories: Sequence[Path]) -> float:

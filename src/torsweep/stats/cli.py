@@ -16,8 +16,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import SUMMARIES_FOLDER, TABLES_FOLDER
+from torsweep.storage.folders import SUMMARIES_FOLDER, TABLES_FOLDER, OutputFile, OutputFolder
 
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True

@@ -22,7 +22,7 @@ import polars as pl
 from torsweep import stats
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_csv
+from torsweep.formats.frames import read_csv
 from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Provenance
 from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design

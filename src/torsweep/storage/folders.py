@@ -4,6 +4,9 @@ In: a path and the kind of folder a command is to leave there. Out: that folder,
 with nothing touched. torsweep writes only to a path that does not exist, to an empty folder, or to a folder
 with the marker of the same kind: never to a file, a link, a device, a mount point or another user's folder.
 
+:class:`OutputFolder` and :class:`OutputFile` are parsers for parameters of commands: a path that is forbidden
+is refused while the command line is read, before anything has been read, downloaded or computed.
+
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
 put there: one that holds anything else is not replaced.
 """
@@ -170,6 +173,36 @@ def require_plain(path: Path) -> None:
         raise OutputError(f"{path}: is {_what(state.st_mode)}; accepted: a new file")
     if not state.st_mode & 0o222:
         raise OutputError(f"{path}: is write-protected")
+
+
+class OutputFolder:
+    """A folder of one of ``kinds`` that the command writes, or adds to."""
+
+    __name__ = "folder"
+
+    def __init__(self, *kinds: FolderKind) -> None:
+        self.kinds = kinds
+
+    def __call__(self, value: str | Path) -> Path:
+        """``value`` as a path. Raises OutputError when it may not be written."""
+        path = Path(value)
+        require_writable(path, *self.kinds)
+        return path
+
+
+class OutputFile:
+    """A file that the command writes; one that is there has to have ``signature`` in it."""
+
+    __name__ = "file"
+
+    def __init__(self, signature: str) -> None:
+        self.signature = signature
+
+    def __call__(self, value: str | Path) -> Path:
+        """``value`` as a path. Raises OutputError when it may not be written."""
+        path = Path(value)
+        require_file(path, self.signature)
+        return path
 
 
 def _refuse(path: Path, why: str, kinds: tuple[FolderKind, ...]) -> NoReturn:

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import STUDY_FOLDER
+from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
     from torsweep.config.experiment import Experiment

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import TOOLS_FOLDER
+from torsweep.storage.folders import TOOLS_FOLDER, OutputFile, OutputFolder
 from torsweep.tor import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)

@@ -20,8 +20,7 @@ from torsweep.network.cli import latency_app, network_app
 from torsweep.network.graphs import network_graph, read_graph
 from torsweep.network.latency import MODEL_FILE, read_measured
 from torsweep.network.latency_import import IMPORT_FILE, import_latency
-from torsweep.network.model import Network, write_network
-from torsweep.network.places import Latencies
+from torsweep.network.model import Latencies, Network, write_network
 from torsweep.network.sampling import SampledNetwork
 
 

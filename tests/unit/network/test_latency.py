@@ -25,8 +25,7 @@ from torsweep.network.latency import (
     write_model,
 )
 from torsweep.network.latency_matrix import triangle_violations
-from torsweep.network.model import LATENCY_FLOOR_US
-from torsweep.network.places import Latencies
+from torsweep.network.model import LATENCY_FLOOR_US, Latencies
 from torsweep.network.sampling import LATENCY_TABLES, SampledNetwork, source_path
 from torsweep.ranges import MOST_RTT_US
 

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 app = typer.Typer(
     help="Run real tor in real time on this machine's kernel, over emulated links.", no_args_is_help=True

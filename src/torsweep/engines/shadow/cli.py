@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
-from torsweep.storage.folders import RUN_FOLDER, TORNETTOOLS_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, TORNETTOOLS_FOLDER, OutputFolder
 
 app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 

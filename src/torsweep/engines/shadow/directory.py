@@ -52,8 +52,7 @@ from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, link_rates
-from torsweep.network.places import Latencies
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, link_rates
 from torsweep.tor.torrc import (
     bandwidths_text,
     check_network,
