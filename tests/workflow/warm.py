@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -104,7 +103,6 @@ class Server:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _number(connection: socket.socket) -> int:

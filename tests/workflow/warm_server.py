@@ -2,7 +2,8 @@
 
 In: a path for its socket, and for each command a connection with a request (JSON: the words of the command,
 the working directory, the environment) and three descriptors, its standard input, output and error. Out: on
-the connection the process's number, and when it has ended its exit code. It ends with its standard input.
+the connection the process's number, and when it has ended its exit code. It ends with its standard input, and
+removes the folder of the socket.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import pkgutil
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -119,6 +121,7 @@ def serve(place: str) -> None:
     while True:
         ready = {key.fileobj for key, _ in selector.select()}
         if sys.stdin in ready:
+            shutil.rmtree(Path(place).parent, ignore_errors=True)
             return
         if woken in ready:
             woken.recv(4096)
