@@ -102,8 +102,9 @@ for name, question in EXPERIMENTS.items():
     getattr(rules, name).rule.docstring = question
 
 
+DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
 if not workflow.modifier.is_module:
-    workflow.default_target = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
+    workflow.default_target = DEFAULT_TARGET
 
 
 rule report:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
+
 from tests.workflow.conftest import REPOSITORY, TINY, Workspace
 from tests.workflow.pair import QUESTION, workspace_with_pair
+from torsweep.study.new import new_study
 
 
 def test_a_new_folder_is_a_target_and_is_listed_with_its_question(tmp_path):
@@ -25,6 +30,24 @@ def test_a_new_folder_with_a_mistake_stops_only_itself(tmp_path):
     refused = workspace.snakemake("pair", "--dry-run", config=("engine=cellsim",))
     assert refused.returncode == 2, refused.stdout
     assert "torsweep: experiments/pair/experiment.yaml: " in refused.stdout
+
+
+def test_names_that_the_pipeline_cannot_take_stop_only_themselves(tmp_path):
+    workspace = workspace_with_pair(tmp_path)
+    for name in ("my-exp", "run"):
+        shutil.copytree(tmp_path / "experiments/pair", tmp_path / "experiments" / name)
+    assert workspace.planned_jobs("pair", config=("engine=cellsim",))["run"] == 2
+    refused = workspace.snakemake("my-exp", "--dry-run", config=("engine=cellsim",))
+    assert refused.returncode == 2, refused.stdout
+    assert "my-exp/experiment.yaml: experiment name: is no name of an experiment" in refused.stdout
+
+
+def test_a_study_has_a_default_target(tmp_path):
+    new_study(tmp_path / "study", "mine")
+    file = tmp_path / "study/experiments/mine/experiment.yaml"
+    file.write_text(re.sub("(?m)^engines:.*", "engines: [emulation]", file.read_text()))
+    done = Workspace(tmp_path / "study").run(sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run")
+    assert "engine: no engine that can run this experiment, got 'auto'; accepted: emulation" in done.stdout
 
 
 MODULE = """

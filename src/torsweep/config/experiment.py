@@ -390,7 +390,8 @@ def load_experiment(
     overrides = overrides or {}
     if "name" in {**document, **overrides}:
         raise InputError("unknown key: an experiment is named by its folder", file=file, key="name")
-    document = {"name": file.resolve().parent.name, **document}
+    # Of a folder that is a link, the name of the link.
+    document = {"name": file.absolute().parent.name, **document}
     experiment = validate(Experiment, apply_overrides(document, overrides), file)
     experiment._file = file
     return experiment

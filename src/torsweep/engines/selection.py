@@ -143,7 +143,7 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
             "no engine that can run this experiment",
             key="engine",
             value=request,
-            accepted=", ".join([AUTO_ENGINE, *usable]),
+            accepted=", ".join([AUTO_ENGINE, *usable] if preferred else usable),
         )
     return Choice(request, "asked for")
 

@@ -6,22 +6,48 @@ that does not exist, for records that they need and runs do not have, for a netw
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from torsweep.config.experiment import MAIN_PLAN, Experiment
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError
+from torsweep.home import CHECKOUT
 from torsweep.pipeline.figures import figure_names, figure_needs
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.statistic import statistics
 
+NAME = re.compile(r"[a-z0-9_]{1,64}")
+"""The names that experiments have in paths, and as targets."""
+
+
+def is_rule(name: str) -> bool:
+    """Whether the pipeline has a rule of this ``name``, which no experiment can have beside it."""
+    files = (CHECKOUT / "Snakefile", *CHECKOUT.glob("rules/*.smk"))
+    rules = "".join(file.read_text(encoding="utf-8") for file in files)
+    return re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE) is not None
+
+
+def require_experiment_name(name: str, file: Path | None = None) -> None:
+    """Raise InputError unless the pipeline can take ``name``, that of the folder of ``file``."""
+    problem, accepted = "is no name of an experiment", "lower-case letters, digits and _, at most 64"
+    if is_rule(name):
+        problem, accepted = "is the name of a rule of the pipeline", "another name"
+    elif NAME.fullmatch(name):
+        return
+    raise InputError(problem, file=file, key="experiment name", value=name, accepted=accepted)
+
 
 def require_answerable(experiment: Experiment) -> None:
-    """Raise InputError for an engine or a figure that there is not, and for what the runs do not record.
+    """Raise InputError for a name that the pipeline cannot take, for an engine or a figure that there is not,
+    and for what the runs do not record.
 
     Claims have to be about the experiment's knobs and levels, and figures about what is recorded.
     """
+    require_experiment_name(experiment.name, experiment.file)
     try:
         for position, name in enumerate(experiment.engines):
             if name not in ENGINES:

@@ -36,7 +36,7 @@ from torsweep.home import CHECKOUT, find, find_all
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
-from torsweep.pipeline.checks import require_answerable, require_fitting_networks
+from torsweep.pipeline.checks import is_rule, require_answerable, require_fitting_networks
 from torsweep.pipeline.sources import SourcesPlan
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.reading import SOURCES_JOINED_BY
@@ -130,9 +130,11 @@ class PlanPath:
 def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
     """What each experiment of the study and the checkout asks, by name in alphabetical order.
 
-    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong.
+    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong. One with the name
+    of a rule is left out.
     """
-    return {file.parent.name: _question(file) for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
+    files = {file.parent.name: file for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
+    return {name: _question(file) for name, file in files.items() if not is_rule(name)}
 
 
 def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:

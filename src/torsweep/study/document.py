@@ -29,13 +29,14 @@ from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
+from torsweep.pipeline.checks import is_rule
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange
 from torsweep.study.looks import read_looks, with_look
 from torsweep.study.named_tor import DEBIANS_TOR
-from torsweep.study.new import STUDIES, is_rule, write_study
+from torsweep.study.new import STUDIES, write_study
 from torsweep.study.tornets import TORNET_ENGINE, Tornets
 from torsweep.study.venue import engines_for
 

@@ -8,14 +8,14 @@ machine.
 from __future__ import annotations
 
 import os
-import re
 import string
 import sys
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import OutputError
 from torsweep.home import CHECKOUT
+from torsweep.pipeline.checks import require_experiment_name
 from torsweep.storage import write_text
 from torsweep.storage.folders import EXPERIMENT_FILE, STUDY_FOLDER, files_of, own_folder
 
@@ -24,11 +24,7 @@ STUDIES = Path("torsweep-studies")
 
 SNAKEFILE = "Snakefile"
 PROFILE = Path("profiles/default/config.yaml")
-TARGETS = ("report", "publish")
-"""Targets of the Snakefile beside those of experiments."""
-
 _TEMPLATES = Path(__file__).with_name("templates")
-_NAME = r"[a-z0-9_]{1,64}"
 
 
 def new_study(folder: Path, experiment_name: str) -> None:
@@ -52,7 +48,7 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
     OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
     """
-    _require_name(experiment_name)
+    require_experiment_name(experiment_name)
     own_folder(folder, STUDY_FOLDER)
     for name, text in _texts(folder.resolve().name, experiment_name).items():
         if not (folder / name).exists():
@@ -60,22 +56,6 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     file = folder / EXPERIMENTS_DIRECTORY / experiment_name / EXPERIMENT_FILE
     if not file.is_file() or file.read_text(encoding="utf-8") != experiment_text:
         _write(file, experiment_text)
-
-
-def is_rule(name: str) -> bool:
-    """Whether the pipeline has a rule of this ``name``, which no experiment can have beside it."""
-    rules = "".join(file.read_text(encoding="utf-8") for file in CHECKOUT.glob("rules/*.smk"))
-    defined = re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE)
-    return name in TARGETS or defined is not None
-
-
-def _require_name(name: str) -> None:
-    problem, accepted = "is no name of an experiment", "lower-case letters, digits and _, at most 64"
-    if is_rule(name):
-        problem, accepted = "is the name of a rule of the pipeline", "another name"
-    elif re.fullmatch(_NAME, name):
-        return
-    raise InputError(problem, key="experiment name", value=name, accepted=accepted)
 
 
 def _texts(study: str, experiment: str) -> dict[str, str]:

@@ -230,6 +230,28 @@ def test_an_experiment_is_named_by_its_folder(tmp_path):
     assert load_experiment(tmp_path / "my_sweep" / "experiment.yaml").name == "my_sweep"
 
 
+def test_a_folder_that_is_a_link_gives_the_name_of_the_link(tmp_path):
+    shutil.copytree(FILE.parent, tmp_path / "refill_sweep")
+    (tmp_path / "mine").symlink_to("refill_sweep")
+    assert load_experiment(tmp_path / "mine").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("my-exp", "is no name of an experiment, got 'my-exp'; accepted: lower-case letters, digits and _"),
+        ("run", "is the name of a rule of the pipeline, got 'run'; accepted: another name"),
+        ("report", "is the name of a rule of the pipeline"),
+        ("a" * 65, "is no name of an experiment"),
+    ],
+)
+def test_a_name_that_the_pipeline_cannot_take_is_refused(tmp_path, name, said):
+    shutil.copytree(FILE.parent, tmp_path / name)
+    with pytest.raises(InputError) as refusal:
+        require_answerable(load_experiment(tmp_path / name))
+    assert f"{tmp_path / name}/experiment.yaml: experiment name: {said}" in str(refusal.value)
+
+
 def test_a_setting_does_not_name_another_experiment():
     with pytest.raises(
         InputError, match=r"experiment\.yaml: name: unknown key: an experiment is named by its"

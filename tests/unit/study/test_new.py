@@ -1,6 +1,5 @@
 """A new study has an example that can be played, and touches nothing that is there."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.paths import own_experiments
-from torsweep.study.new import TARGETS, new_study, write_study
+from torsweep.study.new import new_study, write_study
 
 FILES = [
     ".gitignore",
@@ -98,11 +97,6 @@ def test_a_name_of_a_rule_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=f"is the name of a rule of the pipeline, got '{name}'"):
         new_study(tmp_path / "study", name)
     assert not (tmp_path / "study").exists()
-
-
-def test_the_targets_of_the_snakefile_are_known():
-    found = re.findall(r"^rule (\w+):", (CHECKOUT / "Snakefile").read_text(), re.MULTILINE)
-    assert sorted(found) == sorted(TARGETS)
 
 
 def test_writing_a_study_again_brings_its_experiment_up_to_date_and_nothing_else(tmp_path):
