@@ -27,7 +27,7 @@ def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here.mkdir()
     monkeypatch.chdir(here)
     # Where the checkout has Debian's source, patches are tried on it before anything is planned.
-    monkeypatch.setattr(series, "debian_package", lambda: None)
+    monkeypatch.setattr(series, "_debian_package", lambda: None)
     scripts = {
         TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
         for name, answer in ANSWERS.items()
