@@ -1,22 +1,20 @@
-"""How often intervals cover, and how wide they are: of a fixed number of networks, and of one that grows.
+"""How often intervals miss, at the levels of verdicts, with skewed values and with several looks.
 
-    python -m bench.intervals [--out bench/results/intervals.json] [--sweeps 40000] [--medians medians.csv]
+    python -m bench.intervals [--out bench/results/intervals.md] [--medians medians.csv]
 
-In: distributions of a network's value; with ``--medians``, a sweep's own medians.csv, whose logarithms of
-ratios to the baseline, and plain ratios, are drawn from with replacement. Out: a JSON file and a table in
-Markdown beside it. A sequential sweep covers when all intervals of its analyses do. The numbers depend on the
-arguments alone, not on the machine.
+In: distributions of a network's value; with ``--medians``, a sweep's medians.csv, whose logarithms of ratios
+to the baseline are drawn from with replacement: all of web and of bulk clients, each scaled to one spread,
+and the most skewed contrast alone. Out: tables in Markdown. The numbers depend on the arguments alone.
 
-Compared with the design in use are no correction at all, other functions that spend the error, and an
-always-valid sequence of intervals (a mixture of t-tests over normal effect sizes of variance 1/c: Lai, Annals
-of Statistics 4, 1976, 265–280; Wang and Ramdas, arXiv 2310.03722), which needs no bound on the networks.
+Compared with Student's t are the bootstrap-t (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+section 12.5) and a test of sign flips, whose interval misses where it rejects the true mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,159 +22,134 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from torsweep.config.experiment import load_experiment
-from torsweep.stats.inference.interim import Spending, interim_confidences, obrien_fleming_spending
-from torsweep.stats.inference.intervals import CONFIDENCE
+from torsweep.stats.inference.interim import Design
+from torsweep.stats.inference.intervals import bonferroni
 from torsweep.stats.streams.differences import paired
 from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
-SIZES = np.arange(8, 97, 8)
-FIXED_SIZES = (4, 8, 16, 32, 96)
-SHOWN_SIZES = (8, 16, 32, 64, 96)
+SIZES, LEVELS = (3, 4, 6, 8, 12, 24), (0.95, 0.9875, 0.99375)
+SWEEPS, RESAMPLED_SWEEPS, RESAMPLES = 100_000, 1_000, 999
+STUDIES, LINES = 20_000, 4
+LOOKS = ((8,), (8, 16), (8, 16, 24, 32, 40), (3, 6), (3, 6, 12, 24))
+PLANNED = (8, 16, 24, 32, 40)
 SEED = 20_260_101
-IN_USE = "O'Brien–Fleming"
 
 Numbers = npt.NDArray[np.float64]
-
-SPENDING: Mapping[str, Spending] = {
-    IN_USE: obrien_fleming_spending,
-    "square": lambda share, error: error * share**2,
-    "linear": lambda share, error: error * share,
-    "Pocock": lambda share, error: float(error * np.log(1 + (np.e - 1) * share)),
-}
-MIXTURES = (4, 8, 16)
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 
 
-def half_widths() -> dict[str, Numbers]:
-    """Half the interval at each look in standard errors, by design."""
-    plain = stats.t.ppf((1 + CONFIDENCE) / 2, SIZES - 1)
-    spent = {
-        name: stats.t.ppf((1 + interim_confidences(SIZES.tolist(), CONFIDENCE, function)) / 2, SIZES - 1)
-        for name, function in SPENDING.items()
-    }
-    return {"no correction": plain, **spent, **{f"mixture, c = {c}": _mixture(c) for c in MIXTURES}}
-
-
-def _mixture(c: int) -> Numbers:
-    """Where the Bayes factor of the t-statistic reaches 1 / error; infinite where it never does."""
-    shrink = c / (SIZES + c)
-    bound = (1 / (shrink * (1 - CONFIDENCE) ** 2)) ** (1 / SIZES)
-    room = 1 - shrink * bound
-    squared = np.where(room > 0, (bound - 1) / np.where(room > 0, room, 1), np.inf)
-    return np.sqrt(squared * (SIZES - 1))
-
-
-Draw = Callable[[np.random.Generator, tuple[int, int]], Numbers]
-
-
-def distributions() -> dict[str, Draw]:
+def distributions(medians: Path | None) -> dict[str, Draw]:
     """Ways in which a network's value may vary, each about a mean of 0."""
-    return {
+    draws: dict[str, Draw] = {
         "normal": lambda generator, shape: generator.normal(size=shape),
-        "t, 5 degrees": lambda generator, shape: generator.standard_t(5, size=shape),
-        "log-normal, 0.5": lambda generator, shape: (
-            np.exp(0.5 * generator.normal(size=shape)) - np.exp(0.125)
-        ),
+        "gamma, skew 1": lambda generator, shape: generator.gamma(4, size=shape) - 4,
     }
+    if medians is not None:
+        samples = dict(_log_ratios(pl.read_csv(medians)))
+        for kind in ("web", "bulk"):
+            pooled = np.concatenate([sample for name, sample in samples.items() if name.startswith(kind)])
+            draws[f"{kind}, skew {stats.skew(pooled):.1f}"] = _draw_from(pooled)
+        name, sample = max(samples.items(), key=lambda each: abs(stats.skew(each[1])))
+        draws[f"{name}, skew {stats.skew(sample):.1f}"] = _draw_from(sample)
+    return draws
 
 
-def resampled(medians: Path) -> dict[str, Draw]:
-    """Draws from what a sweep of ``refill_sweep`` found, as logarithms of ratios and as ratios less 1."""
-    experiment = load_experiment("refill_sweep", directory=ROOT / "experiments")
-    runs, plan = pl.read_csv(medians), experiment.plan("main")
-    found: dict[str, Draw] = {}
+def _log_ratios(runs: pl.DataFrame) -> Iterator[tuple[str, Numbers]]:
+    """Log ratios of ``refill_sweep`` to its baseline, standardized, where all networks have one."""
+    knobs, baseline = ("refill_interval", "circuit_policy"), ("100ms", "ewma")
     for kind, metric in (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttfb")):
         chosen = runs.filter(pl.col("kind") == kind, pl.col("metric") == metric)
-        for variant in plan.variants:
-            if variant == plan.baseline:
-                continue
-            levels = dict(variant.levels)
-            logarithms = paired(chosen, "median_s", dict(plan.baseline.levels), levels).log_ratio
-            name = f"{kind} {metric}, {', '.join(levels.values())}"
-            found[f"{name}: logarithm of the ratio"] = _draw_from(logarithms)
-            found[f"{name}: ratio"] = _draw_from(np.exp(logarithms))
-    return found
+        for levels in product(("1000ms", "100ms", "10ms"), ("ewma", "round_robin")):
+            pair = (dict(zip(knobs, each, strict=True)) for each in (baseline, levels))
+            values = paired(chosen, "median_s", *pair).log_ratio
+            if levels != baseline and np.isfinite(values).all():
+                yield f"{kind} {metric}, {', '.join(levels)}", (values - values.mean()) / values.std()
 
 
-def _draw_from(population: Numbers) -> Draw:
-    return lambda generator, shape: generator.choice(population, shape) - population.mean()
+def _draw_from(sample: Numbers) -> Draw:
+    return lambda generator, shape: generator.choice(sample, shape)
 
 
-def coverage(draw: Draw, sweeps: int) -> dict[str, dict[str, float]]:
-    """Share of sweeps whose intervals cover 0: of each fixed size, and at all analyses of each design."""
-    values = draw(np.random.default_rng(SEED), (sweeps, int(SIZES[-1])))
-    return {
-        "fixed": {
-            str(size): float((_t(values, np.array([size])) < stats.t.ppf(0.975, size - 1)).mean())
-            for size in FIXED_SIZES
-        },
-        "all analyses": {
-            name: float((_t(values, SIZES) < half).all(axis=1).mean()) for name, half in half_widths().items()
-        },
-    }
+def t_statistics(values: Numbers) -> Numbers:
+    """Student's t of the mean of each row; beyond every bound where all its values are alike."""
+    means, errors = values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+    return means / np.maximum(errors, 1e-12)
 
 
-def _t(values: Numbers, sizes: npt.NDArray[np.int64]) -> Numbers:
-    """|t| of the first networks of each sweep, a column for each size; 0 where they do not differ at all."""
-    sums, squares = (part.cumsum(axis=1)[:, sizes - 1] for part in (values, values**2))
-    means = sums / sizes
-    errors = np.sqrt(np.maximum(squares - sizes * means**2, 0) / (sizes - 1) / sizes)
-    return np.abs(means) / np.where(errors > 0, errors, np.inf)
+def missed_by_t(draw: Draw, networks: int, level: float) -> tuple[float, float]:
+    """The shares of sweeps whose interval lies above, and below, the true mean."""
+    t = t_statistics(draw(np.random.default_rng(SEED), (SWEEPS, networks)))
+    bound = stats.t.ppf((1 + level) / 2, networks - 1)
+    return float((t > bound).mean()), float((t < -bound).mean())
 
 
-def page(record: dict) -> str:
-    """The record as Markdown."""
-    designs = list(half_widths())
+def missed_by_resampling(draw: Draw, networks: int, level: float) -> tuple[float, float, float]:
+    """Of the bootstrap-t: both shares together, and the median width as a multiple of Student's; of sign
+    flips, the share."""
+    generator = np.random.default_rng(SEED)
+    missed, flipped, widths = 0, 0, []
+    rank = max(int((RESAMPLES + 1) * (1 - level) / 2), 1)
+    for values in draw(generator, (RESAMPLED_SWEEPS, networks)):
+        chosen = (values - values.mean())[generator.integers(0, networks, (RESAMPLES, networks))]
+        low, high = np.sort(t_statistics(chosen))[[rank - 1, -rank]]
+        missed += not low <= t_statistics(values) <= high
+        widths.append(high - low)
+        signs = np.array(list(product((1, -1), repeat=networks))) if networks < 11 else None
+        signs = generator.choice((1, -1), (1_999, networks)) if signs is None else signs
+        flipped += np.mean(abs(signs @ values) >= abs(values.sum()) - 1e-12) <= 1 - level
+    width = float(np.median(widths)) / (2 * stats.t.ppf((1 + level) / 2, networks - 1))
+    return missed / RESAMPLED_SWEEPS, width, flipped / RESAMPLED_SWEEPS
+
+
+def studies_that_show(draw: Draw, looks: Sequence[int], planned: bool) -> float:
+    """The share of A/A studies of :data:`LINES` lines that show anything at any of ``looks``."""
+    values = draw(np.random.default_rng(SEED), (STUDIES, LINES, looks[-1]))
+    design = Design(tuple(looks)) if planned else Design()
+    shown = np.zeros(STUDIES, dtype=bool)
+    for networks in looks:
+        design = design if planned else design.look(networks)
+        level = design.confidence_at(networks, bonferroni(0.95, LINES))
+        bound = stats.t.ppf((1 + level) / 2, networks - 1)
+        shown |= (abs(t_statistics(values[:, :, :networks])) > bound).any(axis=1)
+    return float(shown.mean())
+
+
+def page(draws: dict[str, Draw]) -> str:
+    """The tables."""
     lines = [
         "# Intervals",
         "",
-        f"Share of {record['sweeps']:,} sweeps whose 95 % intervals cover the true value, "
-        "by `python -m bench.intervals`. "
-        f"Sequential: analyses after every 8 networks up to {SIZES[-1]}, all of which have to cover. "
-        f"In use: {IN_USE}.",
-        "",
-        "| values | "
-        + " | ".join(f"fixed, {size}" for size in FIXED_SIZES)
-        + " | "
-        + " | ".join(designs)
-        + " |",
-        "|---" * (1 + len(FIXED_SIZES) + len(designs)) + "|",
+        "By `python -m bench.intervals`. Percent of sweeps whose interval misses the mean:",
     ]
-    for name, found in record["coverage"].items():
-        cells = [*found["fixed"].values(), *found["all analyses"].values()]
-        lines.append(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
-    lines += ["", "Half width of an interval in standard deviations of the values, at an analysis:", ""]
-    lines += ["| networks | " + " | ".join(designs) + " |", "|---" * (1 + len(designs)) + "|"]
-    for size in SHOWN_SIZES:
-        cells = [record["half_widths"][name][str(size)] for name in designs]
-        lines.append(f"| {size} | " + " | ".join("none" if c is None else f"{c:.3f}" for c in cells) + " |")
-    return "\n".join(lines) + "\n"
+    lines += ["t, above + below; bootstrap-t (its width as a multiple of t's); sign flips.", ""]
+    lines += ["| values | networks |" + "".join(f" {100 * level:g} % |" for level in LEVELS)]
+    lines += ["|---" * (2 + len(LEVELS)) + "|"]
+    for (name, draw), networks in product(draws.items(), SIZES):
+        cells = []
+        for level in LEVELS:
+            above, below = missed_by_t(draw, networks, level)
+            boot, width, flips = missed_by_resampling(draw, networks, level)
+            boot_text = f"{100 * boot:.1f} (×{width:.2f})" if width < 100 else "no interval"
+            cells.append(f"{100 * above:.2f} + {100 * below:.2f}; {boot_text}; {100 * flips:.1f}")
+        lines.append(f"| {name} | {networks} | {' | '.join(cells)} |")
+    lines += ["", f"Percent of {STUDIES:,} A/A studies that show anything on any of {LINES} lines:", ""]
+    symmetric = {name: draw for name, draw in draws.items() if name == "normal"}
+    symmetric["t, 5 degrees"] = lambda generator, shape: generator.standard_t(5, shape)
+    lines += ["| looks |" + "".join(f" {name} |" for name in symmetric), "|---" * (1 + len(symmetric)) + "|"]
+    for looks, planned in [*((looks, False) for looks in LOOKS), (PLANNED, True)]:
+        cells = [f"{100 * studies_that_show(draw, looks, planned):.1f}" for draw in symmetric.values()]
+        lines.append(f"| {', '.join(map(str, looks))}{' (auto)' if planned else ''} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
-    """Measure, and write the results."""
-    parser = argparse.ArgumentParser(description="Measure how often intervals cover.")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/intervals.json")
-    parser.add_argument("--sweeps", type=int, default=40_000)
+    """Measure, and write the tables."""
+    parser = argparse.ArgumentParser(description="Measure how often intervals miss.")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/intervals.md")
     parser.add_argument("--medians", type=Path, help="medians.csv of a plan main of refill_sweep")
     arguments = parser.parse_args()
-    draws = distributions() | (resampled(arguments.medians) if arguments.medians else {})
-    widths = {
-        name: {
-            str(size): float(half[at] / np.sqrt(size)) if np.isfinite(half[at]) else None
-            for at, size in enumerate(SIZES)
-        }
-        for name, half in half_widths().items()
-    }
-    record = {
-        "sweeps": arguments.sweeps,
-        "coverage": {name: coverage(draw, arguments.sweeps) for name, draw in draws.items()},
-        "half_widths": widths,
-    }
-    write_text(arguments.out, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    write_text(arguments.out.with_suffix(".md"), page(record))
-    print(page(record))
+    write_text(arguments.out, page(distributions(arguments.medians)))
 
 
 if __name__ == "__main__":

@@ -56,9 +56,9 @@ class Line:
 
     @property
     def can_show(self) -> str:
-        """``24 %, 16: 17 %, 32: 12 %``: the changes that these networks, and that more like them, show."""
+        """``24 %, 16: 17 %``: the change that these networks, and that twice as many like them, show."""
         sizes = [f"{number}: {percent_text(size)}" for number, size in self.answer.can_show.items()]
-        return ", ".join([sizes[0].partition(": ")[2], *sizes[1:]]) if sizes else "–"
+        return ", ".join([sizes[0].partition(": ")[2], *sizes[1:2]]) if sizes else "–"
 
 
 def lines(claims_file: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:

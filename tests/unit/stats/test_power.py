@@ -69,7 +69,7 @@ def test_more_networks_show_smaller_changes_and_more_measures_larger_ones():
 def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
     assert shown_by(0.1, {1: 0.95, 2: 0.95}).keys() == {2}
     text = shown_text({8: percent_text(0.2), 16: percent_text(0.034), 32: percent_text(1.2)})
-    assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: more than 100 %"
+    assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: over 100 %"
     assert shown_text({}) == ""
 
 

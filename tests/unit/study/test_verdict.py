@@ -49,7 +49,7 @@ def test_verdicts(given: Answer, verdict: str) -> None:
 
 def test_a_line_says_what_so_many_networks_can_show() -> None:
     able = replace(answer("unclear"), can_show={8: 0.24, 16: 0.17, 32: 0.052})
-    assert Line("web, first byte", able).can_show == "24 %, 16: 17 %, 32: 5.2 %"
+    assert Line("web, first byte", able).can_show == "24 %, 16: 17 %"
     assert Line("web, first byte", answer("unclear")).can_show == "–"
 
 

@@ -49,7 +49,7 @@ def test_each_measure_has_its_sizes_and_each_source_a_line() -> None:
     assert [line.strip() for line in more] == [
         f"web, first byte: {', '.join(web)}",
         f"web, last byte: {', '.join(last)}",
-        f"bulk, first byte: more than 100 %, {', '.join(bulk_sizes(levels))}",
+        f"bulk, first byte: over 100 %, {', '.join(bulk_sizes(levels))}",
         "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
         "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim, as emulation"
         " has none yet",

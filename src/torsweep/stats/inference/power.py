@@ -94,7 +94,7 @@ def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str =
 
 
 def percent_text(share: float) -> str:
-    """``14 %``, ``2.5 %`` or ``more than 100 %``."""
+    """``14 %``, ``2.5 %`` or ``over 100 %``."""
     if share >= 1:
-        return "more than 100 %"
+        return "over 100 %"
     return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
