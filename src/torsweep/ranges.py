@@ -40,5 +40,4 @@ LEAST_TOR_RATE_BYTES_PER_S = 75 * 1024
 """The least rate of tor 0.4.9, which refuses a relay with a lower ``BandwidthRate``."""
 
 HOUR_NS = 3_600 * 10**9
-DAY_NS = 24 * HOUR_NS
-WEEK_NS = 7 * DAY_NS
+WEEK_NS = 7 * 24 * HOUR_NS

@@ -7,10 +7,7 @@ client changes no relay, and a new use of randomness changes no old one.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING
-
-from torsweep.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,11 +37,3 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 def repeat_seed(seed: int) -> int:
     """The seed of the repeat of a run with ``seed``."""
     return (seed + REPEAT_SEED_STEP) % (MOST_SEED + 1)
-
-
-def seed_range(text: str) -> range:
-    """The seeds ``FIRST-LAST``, or the one; raises InputError for anything else."""
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if match is None:
-        raise InputError("is no range of seeds", key="--seeds", value=text, accepted="such as 1-8")
-    return range(int(match[1]), int(match[2] or match[1]) + 1)

@@ -42,8 +42,10 @@ per second, or a share."""
 VERSIONS = ("2", "3", "4")
 """Versions of OnionPerf's analysis files, before the point."""
 
-KIND_OF: Mapping[int, str] = {does.response: kind for kind, does in PERF_TRAFFIC.items()}
-_PATIENCE_S: Mapping[int, float] = {does.response: does.timeout / 1e9 for does in PERF_TRAFFIC.values()}
+KIND_OF: Mapping[int, str] = {does.mean_response: kind for kind, does in PERF_TRAFFIC.items()}
+_PATIENCE_S: Mapping[int, float] = {
+    does.mean_response: (does.timeout or 0) / 1e9 for does in PERF_TRAFFIC.values()
+}
 """How long a perf client waits for so many bytes."""
 
 _GOODPUT_FROM: Mapping[str, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
@@ -223,7 +225,8 @@ def _of_hosts(analysis: _Analysis) -> Iterator[_Row]:
         for circuit in host.circuits.values():
             if circuit.buildtime_seconds is not None and not circuit.filtered_out:
                 yield "circuit_build_time", None, circuit.buildtime_seconds
-        for download in (each.download() for each in (*host.streams.values(), *host.transfers.values())):
+        transfers: list[_OnionPerfStream | _Transfer] = [*host.streams.values(), *host.transfers.values()]
+        for download in (each.download() for each in transfers):
             if not download.onion:
                 downloads, complete = downloads + 1, complete + download.complete
                 yield from _of_download(download) if download.complete else ()

@@ -21,13 +21,14 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from torsweep.errors import OutputError
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
-_MOST_MARKER_BYTES = 50_000_000
+_SEARCHED_BYTES = 50_000_000
+"""Of a file that is to be replaced, for the signature of who wrote it."""
 _TEMPORARY = re.compile(r"\.torsweep-[a-z0-9_]{8}-.+", re.DOTALL)
 _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
 
@@ -53,7 +54,6 @@ RUN_FOLDER = FolderKind("run", "a run")
 TABLES_FOLDER = FolderKind("tables", "tables")
 SUMMARIES_FOLDER = FolderKind("summaries", "summaries")
 FIGURES_FOLDER = FolderKind("figures", "figures")
-COMPARISON_FOLDER = FolderKind("comparison", "a comparison")
 PUBLISHED_FOLDER = FolderKind("published", "a published result")
 TORNETTOOLS_FOLDER = FolderKind("tornettools", "a run for tornettools", r"tornet.*")
 IMPORT_FOLDER = FolderKind("import", "imported simulations")
@@ -94,21 +94,19 @@ def require_writable(path: Path, *kinds: FolderKind) -> None:
     marker = _read_marker(path)
     if marker is None:
         _refuse(path, f"holds {file}, which torsweep did not write", kinds)
-    elif marker.kind not in {kind.name for kind in kinds}:
-        _refuse(path, f"holds something else of torsweep's ({marker.kind})", kinds)
+    elif marker["kind"] not in {kind.name for kind in kinds}:
+        _refuse(path, f"holds something else of torsweep's ({marker['kind']})", kinds)
 
 
 def require_replaceable(path: Path, kind: FolderKind) -> None:
     """:func:`require_writable`, and all in ``path`` was written by torsweep and is not write-protected."""
     require_writable(path, kind)
-    state = _state(path)
-    if state is None:
+    if _state(path) is None:
         return
     here = Path.cwd()
     if here == path.resolve() or path.resolve() in here.parents:
         _refuse(path, "is where this command runs", (kind,))
-    marker = _read_marker(path)
-    written = frozenset(marker.files) if marker is not None else frozenset()
+    written = frozenset((_read_marker(path) or {}).get("files", ()))
     for name in _files(path):
         if not (name in written or re.fullmatch(kind.later, name)):
             _refuse(path, f"holds {name}, which torsweep did not write", (kind,))
@@ -156,11 +154,10 @@ def files_of(folder: Path) -> tuple[str, ...]:
 def require_file(path: Path, signature: str) -> None:
     """Raise OutputError unless the file ``path`` does not exist or has ``signature`` in it."""
     require_plain(path)
-    state = _state(path)
-    if state is None:
+    if _state(path) is None:
         return
     with path.open("rb") as file:
-        if signature.encode() not in file.read(_MOST_MARKER_BYTES):
+        if signature.encode() not in file.read(_SEARCHED_BYTES):
             raise OutputError(f"{path}: is a file that torsweep did not write; accepted: a new file")
 
 
@@ -224,24 +221,12 @@ def _what(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a pipe, a socket or a device")
 
 
-@dataclass(frozen=True)
-class _Marker:
-    kind: str
-    files: tuple[str, ...]
-
-
-def _read_marker(folder: Path) -> _Marker | None:
+def _read_marker(folder: Path) -> dict[str, Any] | None:
     """What the marker says; None where there is none, or something else has its name."""
-    file = folder / MARKER
     try:
-        state = file.lstat()
-        if not stat.S_ISREG(state.st_mode) or state.st_size > _MOST_MARKER_BYTES:
-            return None
-        document = json.loads(file.read_text(encoding="utf-8"))
-        if document["format"] != _FORMAT:
-            return None
-        return _Marker(str(document["kind"]), tuple(map(str, document["files"])))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        document = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        return document if document["format"] == _FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
