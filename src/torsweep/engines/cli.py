@@ -61,7 +61,7 @@ def prepare_command(
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
     chosen = loaded.variant(variant)
-    run_wide = run_settings(loaded, choice.engine, era or loaded.era, chosen)
+    variant_settings = run_settings(loaded, choice.engine, era or loaded.era, chosen)
     tors = loaded.tors_of(chosen)
     stamps = read_stamps(tor or (), tors.main)
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
@@ -69,7 +69,7 @@ def prepare_command(
         # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
         programs = (find_build(version=build).program for build in builds.values())
         require_options(programs, loaded, [chosen], read_network(network, latency=False)[0])
-    run = build_run(run_wide, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
+    run = build_run(variant_settings, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO_ENGINE else ""

@@ -153,11 +153,45 @@ def build_run(
     """
     file = network / NETWORK_FILE
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
-    if sampled.tornettools:
-        return _given_run(settings, variant, sampled, network, run_directory, tors)
-    paths = only_paths(sampled)
+    check = _check_tornet if sampled.tornettools else _check_sampled
+    check(settings, variant, sampled, file)
+    fields = {**dict(settings), "pairing": FREE}
+    if not sampled.tornettools:
+        fields |= _paths_and_traffic(settings, sampled, file)
+    return RunSpec(
+        **fields,
+        network=os.path.relpath(network.resolve(), run_directory.resolve()),
+        network_sha256=sha256_of_file(file),
+        tor_build=tors.main_build,
+        other_builds=tors.other_builds(variant, sampled),
+        given=tors.given(variant, sampled),
+        repeat=tors.tors.repeat,
+        seed=sampled.seed,
+    )
+
+
+def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> dict[str, Any]:
+    """Paths, where they are given or drawn, and what each kind of client does, perf clients too."""
+    paths, kinds = only_paths(sampled), {client.kind for client in sampled.clients}
+    traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
+    traffic.update((kind, RunTraffic.of(perf)) for kind, perf in PERF_TRAFFIC.items() if kind in kinds)
+    if paths is None and settings.pairing != FREE:
+        paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
+    return {"paths": paths, "traffic": traffic}
+
+
+def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
+    """InputError for anything but tor and its options: no more can be changed in a network of tornettools."""
+    for knob, level in variant.levels:
+        if KNOBS[knob].target not in ("tor_build", "options"):
+            problem = "is nothing that can be changed in a network of tornettools"
+            raise InputError(problem, file=file, key=knob, value=level, accepted="the knobs tor and options")
+
+
+def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
+    """InputError for a network on which the run of ``settings`` and ``variant`` cannot be played."""
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
-    if paths is None and settings.tor.guards > possible:
+    if only_paths(sampled) is None and settings.tor.guards > possible:
         raise InputError(
             "a client keeps more guards than there are relays that can be one",
             file=file,
@@ -166,15 +200,8 @@ def build_run(
             accepted=f"at most {possible}",
         )
     _check_network_levels(variant, sampled.config, file)
-    kinds = {client.kind for client in sampled.clients}
-    _check_traffic(settings, kinds - PERF_TRAFFIC.keys(), file)
+    _check_traffic(settings, {client.kind for client in sampled.clients} - PERF_TRAFFIC.keys(), file)
     _check_traced(settings, [relay.name for relay in sampled.relays], file)
-    traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
-    traffic.update((kind, RunTraffic.of(perf)) for kind, perf in PERF_TRAFFIC.items() if kind in kinds)
-    if paths is None and settings.pairing != FREE:
-        paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
-    perf = {**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic}
-    return _spec(perf, variant, sampled, network, run_directory, tors)
 
 
 def require_memory(engine: str, directory: Path) -> None:
@@ -190,46 +217,6 @@ def require_memory(engine: str, directory: Path) -> None:
             f"a run in {engine} takes {needs / 1e9:.1f} GB of memory, and {has / 1e9:.1f} GB are available"
         )
         raise InputError(problem, file=directory, accepted="a network of a smaller scale, or another machine")
-
-
-def _given_run(
-    settings: RunSettings,
-    variant: Variant,
-    sampled: Network,
-    network: Path,
-    run_directory: Path,
-    tors: RunTors,
-) -> RunSpec:
-    """The run on a network of tornettools, of which only tor and its options can be changed.
-
-    Raises InputError for a variant of anything else.
-    """
-    for knob, level in variant.levels:
-        if KNOBS[knob].target not in ("tor_build", "options"):
-            problem = "is nothing that can be changed in a network of tornettools"
-            accepted = "the knobs tor and options"
-            raise InputError(problem, file=network / NETWORK_FILE, key=knob, value=level, accepted=accepted)
-    return _spec({**dict(settings), "pairing": FREE}, variant, sampled, network, run_directory, tors)
-
-
-def _spec(
-    fields: Mapping[str, Any],
-    variant: Variant,
-    sampled: Network,
-    network: Path,
-    run_directory: Path,
-    tors: RunTors,
-) -> RunSpec:
-    return RunSpec(
-        **fields,
-        network=os.path.relpath(network.resolve(), run_directory.resolve()),
-        network_sha256=sha256_of_file(network / NETWORK_FILE),
-        tor_build=tors.main_build,
-        other_builds=tors.other_builds(variant, sampled),
-        given=tors.given(variant, sampled),
-        repeat=tors.tors.repeat,
-        seed=sampled.seed,
-    )
 
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
