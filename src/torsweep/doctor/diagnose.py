@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
-from torsweep.engines.contract import Demand
-from torsweep.engines.emulation.rights import standing
+from torsweep.engines.contract import Demand, Engine
 from torsweep.engines.selection import (
     AUTO_ENGINE,
     ENGINES,
@@ -28,7 +27,6 @@ from torsweep.engines.selection import (
     problems,
     required_tools,
 )
-from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.formats.files import GIB
@@ -115,7 +113,7 @@ class Outlook:
     ``problems`` keep it from running; ``networks`` says of each network configuration what keeps it from
     running, empty where nothing does; ``scale`` is the largest network as a multiple of
     :data:`REFERENCE_NETWORK`, None without that network to compare with, and ``bound`` is the limit that
-    allows no more.
+    allows no more. ``trial`` is what a trial shows of this machine and no version tells.
     """
 
     engine: str
@@ -123,6 +121,7 @@ class Outlook:
     networks: Mapping[str, str]
     scale: float | None
     bound: str
+    trial: str
 
     @property
     def can_run(self) -> bool:
@@ -132,17 +131,25 @@ class Outlook:
 
 def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
     """What ``engine`` could run on ``machine``, of ``networks`` and beyond."""
-    standing = {}
+    shortfalls_of = {}
     for name, network in networks.items():
         lacking = shortfalls(find_engine(engine).demand(network), machine)
-        standing[name] = "; ".join(
+        shortfalls_of[name] = "; ".join(
             f"{short.amount(short.needs)} needed, {short.amount(short.has)} here; {short.remedy}"
             for short in lacking
         )
     reference = networks.get(REFERENCE_NETWORK)
     scale, bound = largest_scale(engine, reference, machine) if reference is not None else (None, "")
     found = tuple(str(problem) for problem in problems(find_engine(engine)))
-    return Outlook(engine, found, standing, scale, bound)
+    return Outlook(engine, found, shortfalls_of, scale, bound, _trial(find_engine(engine)))
+
+
+def _trial(engine: Engine) -> str:
+    """What a trial shows; nothing where it cannot be made, for a reason that is among the problems."""
+    try:
+        return engine.trial()
+    except TorsweepError:
+        return ""
 
 
 def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkConfig]:
@@ -159,15 +166,11 @@ def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkCon
 
 @dataclass(frozen=True)
 class ToolState:
-    """A tool as it was found, or not; ``problem`` is empty when it will do.
-
-    ``finding`` is what a trial showed and the version does not tell; empty for most tools.
-    """
+    """A tool as it was found, or not; ``problem`` is empty when it will do."""
 
     name: str
     tool: Tool | None
     problem: str
-    finding: str = ""
 
     @property
     def needed_by(self) -> list[str]:
@@ -177,25 +180,22 @@ class ToolState:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why; ``hosts_by`` who
-    makes the hosts of an emulation: root, user namespaces or neither."""
+    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why."""
 
     tools: tuple[ToolState, ...]
     machine: Machine
     outlooks: tuple[Outlook, ...]
     auto: Choice
-    hosts_by: str
 
     def document(self) -> dict[str, object]:
         """The JSON object: sizes in bytes, null for what is not known or not limited."""
         return {
             "format": "torsweep-doctor",
-            "format_version": 1,
+            "format_version": 2,
             "tools": [_tool_document(state) for state in self.tools],
             "machine": asdict(self.machine),
             "engines": [_engine_document(outlook) for outlook in self.outlooks],
             "auto": f"{self.auto.engine}: {self.auto.reason}",
-            "emulation_hosts_by": self.hosts_by,
         }
 
     def show(self, console: Console) -> None:
@@ -204,14 +204,10 @@ class Diagnosis:
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         for outlook in self.outlooks:
-            if caution := find_engine(outlook.engine).caution:
-                console.print(Text(f"{outlook.engine}: {caution}"), soft_wrap=True)
-        if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            said = "emulation: Real tor on a real kernel. Runs take real time, and the whole machine."
-            console.print(f"{said} Who can make its hosts: {self.hosts_by}.")
-        for state in self.tools:
-            if state.tool is not None and state.finding:
-                console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
+            engine = find_engine(outlook.engine)
+            tried = f"tried here: {outlook.trial}" if outlook.trial else ""
+            for text in filter(None, (engine.caution, engine.note, tried)):
+                console.print(Text(f"{outlook.engine}: {text}"), soft_wrap=True)
         console.print(Text(f"engine=auto takes {self.auto.engine}: {self._why_auto()}"), soft_wrap=True)
         problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
@@ -241,7 +237,6 @@ def diagnose(engines: Sequence[str]) -> Diagnosis:
         machine,
         tuple(outlook(engine, machine, networks) for engine in engines),
         choice,
-        standing().way,
     )
 
 
@@ -250,18 +245,7 @@ def _state(name: str) -> ToolState:
         tool = find_tool(name)
     except ToolMissing as error:
         return ToolState(name, None, str(error))
-    problem = tool_problem(name, tool)
-    if name == "shadow" and tool is not None and not problem:
-        return _shadow_state(tool)
-    return ToolState(name, tool, problem)
-
-
-def _shadow_state(shadow: Tool) -> ToolState:
-    """Shadow, with what a tiny simulation shows of its TCP."""
-    try:
-        return ToolState("shadow", shadow, "", round_trips(shadow.path).text)
-    except TorsweepError as error:
-        return ToolState("shadow", shadow, str(error))
+    return ToolState(name, tool, tool_problem(name, tool))
 
 
 def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
@@ -287,7 +271,6 @@ def _tool_document(state: ToolState) -> dict[str, object]:
         "needed_by": state.needed_by,
         "purpose": kind.purpose,
         "guide": kind.guide,
-        "finding": state.finding or None,
         "problem": state.problem or None,
     }
 
@@ -297,6 +280,7 @@ def _engine_document(outlook: Outlook) -> dict[str, object]:
         "name": outlook.engine,
         "can_run": outlook.can_run,
         "problems": list(outlook.problems),
+        "trial": outlook.trial or None,
         "networks": {name: lacking or None for name, lacking in outlook.networks.items()},
         "largest_network": {
             "of": REFERENCE_NETWORK,
