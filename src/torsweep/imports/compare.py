@@ -27,9 +27,9 @@ from torsweep.config.experiment import Duration
 from torsweep.config.reading import Section, validate
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.errors import InputError
-from torsweep.formats.public_tor import read_public_tor
 from torsweep.imports.measures import KNOB, TIMES, Compared, Measure, compared, downloads_of, measures
 from torsweep.imports.stored import Import
+from torsweep.runsets.public_tor import read_public_tor
 from torsweep.stats.claims.judging import UNCLEAR, Answer, Question, above, below, within, within_factor
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,

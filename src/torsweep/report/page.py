@@ -179,6 +179,7 @@ def render(page: Page) -> str:
         signature=SIGNATURE,
         version=__version__,
         caution=" ".join(dict.fromkeys(find_engine(each).caution for each in engines)).strip(),
+        real_time=[each for each in engines if find_engine(each).real_time],
         facts=_facts(page),
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),

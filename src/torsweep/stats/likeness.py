@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
-from torsweep.formats.public_tor import read_public_tor
+from torsweep.runsets.public_tor import read_public_tor
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
 from torsweep.stats.measures.measure import ALL
@@ -96,7 +96,7 @@ def _perf_median(perf: pl.DataFrame | None, metric: str, kind: PerfKind) -> Inte
 
 
 def _here(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[_Here]:
-    """What runs have, and the measure, kind and unit that it has in :mod:`torsweep.formats.public_tor`."""
+    """What runs have, and the measure, kind and unit that it has in :mod:`torsweep.runsets.public_tor`."""
     # How soon the first byte comes does not depend on the size; today's OnionPerf asks for 5 MiB.
     metric = "ttfb_after_command"
     yield "request to first byte, s", _perf_median(perf, metric, PERF_KINDS[-1]), metric, None, 1

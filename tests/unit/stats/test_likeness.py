@@ -9,7 +9,7 @@ import pytest
 
 from torsweep.config.overrides import Overrides
 from torsweep.errors import InputError
-from torsweep.formats.public_tor import SCHEMA
+from torsweep.runsets.public_tor import SCHEMA
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, _beside, _here, likeness_lines
 
 MEASURES = pl.DataFrame(

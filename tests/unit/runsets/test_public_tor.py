@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.formats.public_tor import PUBLIC_MEASURES, SCHEMA, read_public_tor
+from torsweep.runsets.public_tor import PUBLIC_MEASURES, SCHEMA, read_public_tor
 
 MIB = 2**20
 
