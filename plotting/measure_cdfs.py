@@ -1,7 +1,7 @@
 """How build times, round trips, goodput and utilisation are spread.
 
 In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level
-of the first knob, facets for the others; means over networks with bands. What the engine did not record is
+of the first knob, facets for the others; means over networks. What the engine did not record is
 left out.
 """
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from plotting.drawing.axes import plain_log_ticks, share_axis
-from plotting.drawing.facets import BAND, Facets
+from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
 from torsweep.config.traffic import KIND_NAMES
@@ -35,7 +35,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     facets = Facets.of(source.knobs)
     points = source.summary("distributions")
-    caption = source.caption(source.band_note())
+    caption = source.caption("Means over networks.")
     if points.is_empty():
         return nothing(f"{source.provenance.engine} records none of these", points, caption)
     rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
@@ -51,7 +51,6 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
     plot = (
         facets.plot(facets.place(things), things, x="value", y="share")
-        .add(BAND, xmin="value_low", xmax="value_high", orient="y", legend=False)
         .add(so.Path(linewidth=1), legend=False)
         .share(x=False)
     )

@@ -105,7 +105,13 @@ def with_perf_clients(tables: PlanTables, folder: Path) -> PlanTables:
     for table in tables.directory.glob("*.parquet"):
         shutil.copy(table, folder)
     both = pl.concat([streams, perf.cast(dict(streams.schema))])
-    both.write_parquet(folder / "streams.parquet", metadata={METADATA_KEY: tables.provenance.to_json()})
+    clients = pl.read_parquet(tables.directory / "clients.parquet")
+    perf_clients = clients.filter(pl.col("kind") == "bulk").with_columns(
+        kind=pl.lit("perf_5mib"), client="perf_" + pl.col("client")
+    )
+    metadata = {METADATA_KEY: tables.provenance.to_json()}
+    both.write_parquet(folder / "streams.parquet", metadata=metadata)
+    pl.concat([clients, perf_clients]).write_parquet(folder / "clients.parquet", metadata=metadata)
     record_tables(folder)
     return PlanTables.open(folder)
 
@@ -204,6 +210,7 @@ def _download(
         row |= {"socks_reply_us": 100, "command_us": command_us}
     if first_us <= observed_us:
         row |= {"first_byte_us": first_us, "first_byte_after_command_us": first_us - command_us}
+        row |= {"latest_byte_us": max(first_us, observed_us - 1000)}
     if outcome == "complete":
         half_us, most_us = (int((first_s + share * size_s) * 1e6) for share in (0.5, 0.8))
         row |= {"half_us": half_us, "most_us": most_us}

@@ -25,6 +25,14 @@ def signed_percent(share: float) -> str:
     return f"{share * 100:+g}".replace("-", "−") if share else "0"
 
 
+def share_text(share: float) -> str:
+    """A part as a percentage with two digits: ``0 %``, ``< 0.01 %``, ``0.02 %``, ``3.4 %``, ``12 %``."""
+    percent = 100 * share
+    if 0 < percent < 0.01:
+        return "< 0.01 %"
+    return f"{percent:.2g} %" if percent < 99.5 else f"{percent:.0f} %"
+
+
 def share_axis(axis: Axes) -> None:
     """Make the y axis one of shares, from 0 to 100 %."""
     axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))

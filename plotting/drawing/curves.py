@@ -1,10 +1,11 @@
 """Cumulative incidence of a time: the share of downloads that got that far by then.
 
 In: curves.csv and outcomes.csv. Out: a row of panels for each kind of client, a curve for each level of the
-first knob, facets for the others; bands over networks; a mark at the median. A curve ends with the last
-quantile that every network reached. If the other downloads failed or timed out, a dotted line continues at
-that share, and numbers in a corner say how many failed. If the end of the run cut them off, there is no
-dotted line.
+first knob, facets for the others; a mark at the median. Bands are those of the difference from the baseline,
+paired by network; where variants have no networks in common, those of the mean over networks. A curve ends
+with the last quantile that every network reached. If the other downloads failed or timed out, a dotted line
+continues at that share, and numbers in a corner say how many failed. If the end of the run cut them off,
+there is no dotted line.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis
+from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
 from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
 from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
-from torsweep.stats.streams.incidence import METRICS
+from torsweep.stats.streams.incidence import METRICS, clock_text
 
 PUBLIC: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
 """How the public network is drawn."""
@@ -31,15 +32,17 @@ _ROW_IN = 1.45
 _LOW_END = 0.75
 """A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
 _CUT_OFF = 0.005
-"""Share of downloads cut off by the end of the run that may be missing from a curve called whole."""
+"""Share of downloads that cannot be seen: so many may be cut off in a curve called whole, and of fewer that
+failed there is no line."""
 
 
 def how_to_read(byte: str) -> str:
     """How curves of the time to the ``byte`` (``first`` or ``last``) byte are read."""
     return (
         f"A point of a curve is the share of downloads that have their {byte} byte by that time: further "
-        "left is faster. Marks are medians. Where a curve ends below 100 %, the other downloads failed or "
-        "were cut off by the end of the run."
+        "left is faster. Marks are medians. A band is the interval of a variant's difference from the "
+        "baseline: where it leaves the baseline's curve out, the two differ. Where a curve ends below 100 %, "
+        "the other downloads failed or were cut off by the end of the run."
     )
 
 
@@ -53,15 +56,19 @@ def draw_metric(
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
     outcomes = source.summary("outcomes")
-    notes = ["Marks: medians."] + ["Dotted: the rest failed."] * (outcomes["failure_share"] > 0).any()
-    caption = source.caption(*notes, source.band_note())
+    paired = points["paired_low_s"].is_not_null().any()
+    low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
+    of_difference = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
+    notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
+    notes += ["Dotted: the rest failed."] * bool(_rest_failed(points, outcomes).height)
+    caption = source.caption(*notes, of_difference if paired else source.band_note())
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
     plot = (
         facets.plot(placed, things, x="time_s", y="share")
-        .add(BAND, xmin="low_s", xmax="high_s", orient="y", legend=False)
+        .add(BAND, xmin=low, xmax=high, orient="y", legend=False)
         .add(so.Path(), legend=False)
         .add(MARK, x="median_s", y="half", marker=facets.knob, legend=False)
         .share(x="row")
@@ -95,16 +102,24 @@ def _limit(axis: Axes, points: pl.DataFrame) -> None:
     plain_log_ticks(axis)
 
 
+def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The curves whose missing downloads failed, apart from a few that the end of the run cut off."""
+    keys = [name for name in outcomes.columns if name in curves.columns]
+    ends = curves.unique(["metric", *keys], keep="last", maintain_order=True)
+    failing = pl.col("failure_share")
+    return ends.join(outcomes, on=keys).filter(failing > _CUT_OFF, pl.col("top") >= 1 - failing - _CUT_OFF)
+
+
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
     """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
         colour, curve = look(facets.knob, level).colour, at(curves, {facets.knob: level})
         for failing in at(outcomes, {facets.knob: level})["failure_share"]:
-            lines.append((f"{failing:.1%}".replace("%", " %"), colour))
+            lines.append((share_text(failing), colour))
             if not curve.is_empty():
                 ends.append(curve["share"][-1])
-                if curve["top"][0] >= 1 - failing - _CUT_OFF:
+                if not _rest_failed(curve, at(outcomes, {facets.knob: level})).is_empty():
                     panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
     if (outcomes["failure_share"] > 0).any():
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)

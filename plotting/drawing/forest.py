@@ -19,6 +19,7 @@ from plotting.drawing.axes import say_nothing_is_here, signed_percent
 from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, THEME, canvas
+from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
@@ -43,7 +44,8 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     compared = [variant for variant in variants if not at(points, variant).is_empty()]
     baseline = [variant for variant in variants if variant not in compared]
     notes = [
-        f"Change of the median, paired by network, against {_name(source, variant)}."
+        f"Change of the median, paired by network, against {_name(source, variant)}. "
+        f"Times {clock_text(OPENING)}."
         for variant in baseline[:1]
     ]
     several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."

@@ -24,7 +24,8 @@ PASSAGES_FILE = "passages.parquet"
 """Of a plan's tables alone, from the cells of its runs."""
 
 RELAY_RATES_FILE = "relay_rates.parquet"
-"""Of a plan's tables alone, from the networks of its runs."""
+CLIENTS_FILE = "clients.parquet"
+"""Of a plan's tables alone, from the networks of its runs and what their clients did."""
 
 PATHS_FILE = "paths.json"
 """Of Shadow, no table: relays of each circuit that a client used, in order of first use, as run.json takes

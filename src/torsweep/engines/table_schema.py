@@ -17,6 +17,7 @@ from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
     CIRCUITS_FILE,
+    CLIENTS_FILE,
     COSTS_FILE,
     PASSAGES_FILE,
     PROGRESS_FILE,
@@ -241,6 +242,24 @@ RELAY_RATES = TableSchema(
         Column(
             "usable_bytes_per_s", pl.Int64, "what it can carry in the long run, each way, bytes per second"
         ),
+        Column(
+            "most_bytes",
+            pl.Int64,
+            "the most that it can write in the measured time, which begins with a full bucket, bytes",
+        ),
+    ),
+)
+
+
+CLIENTS = TableSchema(
+    CLIENTS_FILE,
+    "a client of a run, over the whole of it; no engine writes it",
+    (
+        Column("client", pl.String, "name of the client in network.json"),
+        Column("kind", pl.String, "kind of client"),
+        Column("last_us", pl.Int64, "end of its last download, or of the run, µs; null: it began none", True),
+        Column("latest_byte_us", pl.Int64, "when its latest payload byte came, µs; null: none came", True),
+        Column("latest_known", pl.Boolean, "whether the engine says when that was"),
     ),
 )
 
@@ -345,6 +364,7 @@ SCHEMAS = (
     ROUND_TRIPS,
     COSTS,
     RELAY_RATES,
+    CLIENTS,
     CELLS,
     PASSAGES,
     BREAKDOWN,

@@ -42,7 +42,7 @@ from torsweep.stats.text import (
     plan_networks_text,
     sources_of,
 )
-from torsweep.stats.verdicts import CLAIMS, ClaimsFile, read_claims
+from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 
 SIGNATURE = "torsweep-report"
@@ -184,6 +184,7 @@ def render(page: Page) -> str:
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),
         commands=_commands(page),
+        drift_note=DRIFT_NOTE,
     )
 
 

@@ -3,11 +3,12 @@
 In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant.
 Out: in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``,
 ``progress``, ``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and
-``breakdown``, from the cells and the downloads of runs that traced them; and ``relay_rates``, from the runs'
-networks. All have every run's rows, after a column ``seed`` and one text column per knob. Not every engine
-writes every table; a run without a table has no rows in it. Rows of the warm-up are cut (downloads by their
-start, progress with its download, circuits by their launch, the rest by time; costs are those of whole runs);
-what the runs were stands in the files' key-value metadata.
+``breakdown``, from the cells and the downloads of runs that traced them; ``relay_rates``, from the runs'
+networks, and ``clients``, from these and from whole runs. All have every run's rows, after a column ``seed``
+and one text column per knob. Not every engine writes every table; a run without a table has no rows in it.
+Rows of the warm-up are cut: downloads and pages by their end, so that one under way when the warm-up ends
+stays; their progress and their ways by their start, circuits by their launch, the rest by time. Costs are
+those of whole runs. What the runs were stands in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
 
@@ -30,10 +31,12 @@ from torsweep.config.replicates import AUTO, ReplicatesByLevel, first_seeds
 from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_text
 from torsweep.engines.cell_ring import scan_cells
+from torsweep.engines.draws import PAGE
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import (
     BREAKDOWN,
     CIRCUITS,
+    CLIENTS,
     COSTS,
     PASSAGES,
     PROGRESS,
@@ -46,7 +49,7 @@ from torsweep.engines.table_schema import (
     TableSchema,
 )
 from torsweep.errors import InputError
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.passages import passages
 from torsweep.runsets.reading import (
@@ -276,11 +279,14 @@ def collect(
     """
     runs = [open_run(run) if isinstance(run, Path) else run for run in runs_or_folders]
     provenance = gather_provenance(runs, network, plan, replicates)
-    relay_rates = _relay_rates(runs)
+    networks = _networks(runs)
+    relay_rates = pl.concat(_relay_rates(run, networks[run.network_sha256]) for run in runs)
+    clients = pl.concat(_clients(run, networks[run.network_sha256]) for run in runs)
     own_folder(out, TABLES_FOLDER)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     provenance = _write_passages(runs, provenance, out)
     _write_frame(relay_rates, RELAY_RATES, provenance, out)
+    _write_frame(clients, CLIENTS, provenance, out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN, *NOT_OF_ALL):
         _write(runs, schema, provenance, out)
     document = with_table_checksums({"format": "torsweep-tables", "format_version": 1}, out)
@@ -305,27 +311,58 @@ def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenanc
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
 
 
-def _relay_rates(runs: Sequence[Run]) -> pl.DataFrame:
-    """What each relay can carry, from the networks of the runs, as far as these are still there."""
-    known: dict[str, pl.DataFrame] = {}
-    frames = []
+def _networks(runs: Sequence[Run]) -> dict[str, Network | None]:
+    """The networks of the runs by their checksums, as far as they are still there."""
+    networks: dict[str, Network | None] = {}
     for run in runs:
         sha256 = run.network_sha256
-        if sha256 not in known:
-            folder = run.directory / run.spec.network if run.spec else run.directory
-            known[sha256] = _rates_in(folder, sha256)
-        frames.append(known[sha256].select(*_keys(run), *RELAY_RATES.polars))
-    return pl.concat(frames)
-
-
-def _rates_in(directory: Path, sha256: str) -> pl.DataFrame:
-    file, rows = directory / NETWORK_FILE, []
-    if file.exists():
-        if sha256_of_file(file) != sha256:
+        if sha256 in networks:
+            continue
+        directory = run.directory / run.spec.network if run.spec else run.directory
+        file = directory / NETWORK_FILE
+        if file.exists() and sha256_of_file(file) != sha256:
             raise changed_since("has changed since it was run on", file, directory)
-        network, _ = read_network(directory, latency=False)
-        rows = [(relay.name, relay.position, relay.usable_bytes_per_s) for relay in network.relays]
-    return pl.DataFrame(rows, RELAY_RATES.polars, orient="row")
+        networks[sha256] = read_network(directory, latency=False)[0] if file.exists() else None
+    return networks
+
+
+def _relay_rates(run: Run, network: Network | None) -> pl.DataFrame:
+    """What each relay can carry."""
+    measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
+    rows = [
+        (
+            relay.name,
+            relay.position,
+            relay.usable_bytes_per_s,
+            int(
+                min(
+                    relay.capacity_bytes_per_s * measured_s,
+                    relay.burst_bytes + relay.rate_bytes_per_s * measured_s,
+                )
+            ),
+        )
+        for relay in (network.relays if network else ())
+    ]
+    return pl.DataFrame(rows, RELAY_RATES.polars, orient="row").select(*_keys(run), *RELAY_RATES.polars)
+
+
+def _clients(run: Run, network: Network | None) -> pl.DataFrame:
+    """What each client did in the whole run: those with downloads, and those of the same kinds without."""
+    latest_us = pl.coalesce("last_byte_us", "latest_byte_us")
+    reached_us = pl.col("start_us") + latest_us
+    unknown = latest_us.is_null() & pl.col("first_byte_us").is_not_null()
+    streams = read_table(run.directory, STREAMS)
+    began = streams.group_by("client", "kind", maintain_order=True).agg(
+        last_us=(pl.col("start_us") + pl.col("observed_us")).max(),
+        latest_byte_us=reached_us.max(),
+        latest_known=~unknown.any(),
+    )
+    kinds = set(began["kind"])
+    listed = [(client.name, client.kind) for client in (network.clients if network else ())]
+    absent = pl.DataFrame(
+        [(*client, None, None, True) for client in listed if client[1] in kinds], CLIENTS.polars, orient="row"
+    ).join(began, on=["client", "kind"], how="anti", maintain_order="left")
+    return pl.concat([began, absent]).select(*_keys(run), *CLIENTS.polars)
 
 
 def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:
@@ -364,15 +401,21 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
         return pl.DataFrame(schema=schema.polars)
     # open_run has compared the checksums.
     frame = read_table(run.directory, schema)
+    warm_up_us = run.warm_up_ns // 1000
+    if schema is STREAMS:
+        # Of a page, all objects stay or none.
+        page = pl.when(pl.col("stream") >= PAGE).then(pl.col("stream") // PAGE).otherwise(-pl.col("stream"))
+        late, ends_us = pl.col("start_us") >= warm_up_us, pl.col("start_us") + pl.col("observed_us")
+        return frame.filter((late | (ends_us > warm_up_us)).any().over("client", page))
     if schema in (PROGRESS, BREAKDOWN):
-        downloads = _measured(run, STREAMS).select("client", "stream")
+        streams = read_table(run.directory, STREAMS).filter(pl.col("start_us") >= warm_up_us)
+        downloads = streams.select("client", "stream")
         return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")
     time_us = _TIME_US.get(schema.name)
-    return frame if time_us is None else frame.filter(time_us >= run.warm_up_ns // 1000)
+    return frame if time_us is None else frame.filter(time_us >= warm_up_us)
 
 
 _TIME_US = {
-    STREAMS.name: pl.col("start_us"),
     RELAYS.name: pl.col("second").cast(pl.Int64) * 1_000_000,
     RECEIVED.name: pl.col("second").cast(pl.Int64) * 1_000_000,
     WIRE.name: pl.col("second").cast(pl.Int64) * 1_000_000,

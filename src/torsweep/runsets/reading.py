@@ -21,6 +21,7 @@ from torsweep.config.traffic import KINDS, AnyKind
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CIRCUITS_FILE,
+    CLIENTS_FILE,
     COSTS_FILE,
     PASSAGES_FILE,
     PROGRESS_FILE,
@@ -188,11 +189,19 @@ class PlanTables:
         return list(self.provenance.knobs)
 
     def streams(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of every download that started after the warm-up.
+        """Seed, knobs and ``columns`` of every download that was under way after the warm-up.
 
-        With ``kind`` among the columns, only those of :attr:`kinds`.
+        ``entry_us`` is how long it had been when the warm-up ended, µs; 0 where it began later. With ``kind``
+        among the columns, only those of :attr:`kinds`.
         """
-        return self._read(STREAMS_FILE, columns)
+        stored = [name for name in dict.fromkeys((*columns, "start_us")) if name != "entry_us"]
+        entry_us = (self.provenance.warm_up_ns // 1000 - pl.col("start_us")).clip(0)
+        frame = self._read(STREAMS_FILE, stored).with_columns(entry_us=entry_us)
+        return frame.select("seed", *self.knobs, *columns)
+
+    def clients(self) -> pl.DataFrame:
+        """Seed, knobs and what is known of every client, whether or not it downloaded anything."""
+        return self._read(CLIENTS_FILE, ("client", "kind", "last_us", "latest_byte_us", "latest_known"))
 
     def relays(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
@@ -207,7 +216,7 @@ class PlanTables:
 
     def relay_rates(self) -> pl.DataFrame:
         """Seed, knobs, name, position and usable rate of every relay; without rows for unknown networks."""
-        return self._read(RELAY_RATES_FILE, ("relay", "position", "usable_bytes_per_s"))
+        return self._read(RELAY_RATES_FILE, ("relay", "position", "usable_bytes_per_s", "most_bytes"))
 
     def circuits(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every circuit that was launched after the warm-up."""

@@ -23,8 +23,6 @@ from torsweep.formats.json_file import read_json
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import INCONCLUSIVE, NOT_TESTED, Inquiry, Verdict, inquiries
 from torsweep.stats.inference.interim import Design
-from torsweep.stats.streams.incidence import measured_downloads
-from torsweep.stats.streams.stairs import StairTable, stair_table
 from torsweep.stats.summarize import analyse
 from torsweep.storage import write_text
 
@@ -81,8 +79,6 @@ def analyse_batch(
     nothing: dict[str, Any] = {"seeds": [], "core_s": 0.0, "values": {}}
     before = _read(previous) if previous else nothing
     analysis = analyse(tables, experiment)
-    # The depth alone decides claims; what a smooth distribution gives is only told.
-    analysis.known[stair_table] = StairTable(analysis.once(measured_downloads), resamples=0)
     judged = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
     seeds = (*before["seeds"], *tables.provenance.seeds)
     design = Design.of(experiment)

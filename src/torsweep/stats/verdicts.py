@@ -22,6 +22,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.stats.claims.judging import Answer, Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.streams.steadiness import drift_sentences
 from torsweep.stats.text import TextTable, interval_text
 
 
@@ -53,10 +54,11 @@ def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
     verdicts_of_plan = analysis.once(verdicts)
     if not verdicts_of_plan:
         return []
-    rows = []
+    rows, drift = [], drift_sentences(analysis)
+    provisional = ", provisional" if drift else ""
     for verdict in verdicts_of_plan:
         where = f" ({verdict.setting})" if verdict.setting else ""
-        rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
+        rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**{provisional}", verdict.reason])
     details = [
         [verdict.claim, answer.statement, interval_text(answer.interval), answer.required, answer.shows]
         for verdict in verdicts_of_plan
@@ -64,16 +66,20 @@ def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
     ]
     header = ["claim", "comparison", "value and interval", "required", "shown"]
     note = (
-        "Values are relative differences of medians, paired by network, or depths of a stair-step "
+        "Values are relative differences of times, paired by network, or depths of a stair-step "
         "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams, or "
         "times and shares of cells in a relay."
     )
     return [
-        TextTable("Claims", ["claim", "verdict", "because"], rows),
+        TextTable("Claims", ["claim", "verdict", "because"], rows, [DRIFT_NOTE, *drift] if drift else []),
         TextTable("What the verdicts rest on", header, details, [note]),
     ]
 
 
+DRIFT_NOTE = (
+    "Verdicts are provisional: the network still changed in the measured time, so that another warm-up or "
+    "duration may give other numbers. From its first to its last fifth:"
+)
 _HEAD = ("claim", "test", "setting", "verdict", "reason")
 CLAIMS = Statistic(
     "claims",
@@ -93,7 +99,10 @@ CLAIMS = Statistic(
 
 
 class ClaimsFile(BaseModel):
-    """The whole of claims.json, where a number that is not there is null; ``baseline`` is knob to level."""
+    """The whole of claims.json, where a number that is not there is null; ``baseline`` is knob to level.
+
+    ``drift`` says what still changed in the measured time; verdicts are provisional where it says anything.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -107,6 +116,7 @@ class ClaimsFile(BaseModel):
     baseline: dict[str, str]
     interim: tuple[int, ...]
     claims: tuple[Verdict, ...]
+    drift: tuple[str, ...] = ()
 
 
 def claims_file(analysis: Analysis) -> ClaimsFile:
@@ -118,6 +128,7 @@ def claims_file(analysis: Analysis) -> ClaimsFile:
         baseline=dict(analysis.baseline),
         interim=tuple(number for number in analysis.design.interim if number <= len(provenance.seeds)),
         claims=analysis.once(verdicts),
+        drift=drift_sentences(analysis),
     )
 
 

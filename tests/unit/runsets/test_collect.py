@@ -28,14 +28,56 @@ def runs(tmp_path: Path) -> list[Path]:
 def test_every_row_after_the_warm_up_is_there_once(runs: list[Path], tmp_path: Path) -> None:
     collect(runs, tmp_path / "tables", network="ci")
     table = pl.read_parquet(tmp_path / "tables/streams.parquet")
-    started = sum(
-        pl.read_parquet(run / "streams.parquet").filter(pl.col("start_us") >= 10_000_000).height
-        for run in runs
-    )
-    assert table.height == started
+    ends_us = pl.col("start_us") + pl.col("observed_us")
+    there = sum(pl.read_parquet(run / "streams.parquet").filter(ends_us > 10_000_000).height for run in runs)
+    assert table.height == there
     assert table.columns[:3] == ["seed", "refill_interval", "circuit_policy"]
-    assert table["start_us"].min() >= 10_000_000
+    # Those that were under way when the warm-up ended are there, and say for how long they had been.
+    read = PlanTables.open(tmp_path / "tables").streams(["start_us", "entry_us"])
+    early = read.filter(pl.col("start_us") < 10_000_000)
+    assert 0 < early.height < read.height
+    assert (early["start_us"] + early["entry_us"] == 10_000_000).all()
+    assert (read.filter(pl.col("start_us") >= 10_000_000)["entry_us"] == 0).all()
     assert pl.read_parquet(tmp_path / "tables/relays.parquet")["second"].min() == 10
+
+
+def test_of_a_page_all_objects_stay_or_none(runs: list[Path], tmp_path: Path) -> None:
+    one = pl.read_parquet(runs[0] / "streams.parquet").head(1)
+    # Two pages of two objects: both end before the warm-up does, or the second object goes on.
+    objects = [(1, 1, 1, 2), (1, 2, 2, 3), (2, 1, 4, 5), (2, 2, 5, 20)]
+    rows = pl.concat(
+        one.with_columns(
+            stream=pl.lit(page * 1_000_000 + number, pl.Int64),
+            start_us=pl.lit(start * 1_000_000, pl.Int64),
+            observed_us=pl.lit((end - start) * 1_000_000, pl.Int64),
+        )
+        for page, number, start, end in objects
+    )
+    rows.write_parquet(runs[0] / "streams.parquet")
+    record_tables(runs[0])
+    collect(runs, tmp_path / "tables", network="ci")
+    levels = dict(zip(KNOBS, ("1000ms", "ewma"), strict=True))
+    table = pl.read_parquet(tmp_path / "tables/streams.parquet").filter(seed=1, **levels)
+    assert table["stream"].to_list() == [2_000_001, 2_000_002]
+
+
+def test_clients_without_downloads_are_listed(runs: list[Path], tmp_path: Path) -> None:
+    """A client of the network that began nothing, and when the others got their latest byte."""
+    streams = pl.read_parquet(runs[0] / "streams.parquet").filter(pl.col("client") != "web2")
+    streams.write_parquet(runs[0] / "streams.parquet")
+    record_tables(runs[0])
+    collect(runs, tmp_path / "tables", network="ci")
+    levels = dict(zip(KNOBS, ("1000ms", "ewma"), strict=True))
+    clients = pl.read_parquet(tmp_path / "tables/clients.parquet").filter(seed=1, **levels)
+    assert sorted(clients["client"]) == ["bulk1", "web1", "web2", "web3", "web4"]
+    absent = clients.row(by_predicate=pl.col("client") == "web2", named=True)
+    assert (absent["kind"], absent["last_us"], absent["latest_byte_us"]) == ("web", None, None)
+    for client in ("web1", "bulk1"):
+        own = list(streams.filter(pl.col("client") == client).iter_rows(named=True))
+        row = clients.row(by_predicate=pl.col("client") == client, named=True)
+        assert row["last_us"] == max(one["start_us"] + one["observed_us"] for one in own)
+        got = [one["start_us"] + one["latest_byte_us"] for one in own if one["latest_byte_us"] is not None]
+        assert (row["latest_byte_us"], row["latest_known"]) == (max(got), True)
 
 
 def test_the_tables_know_where_they_come_from(runs: list[Path], tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_looks_end_when_no_claim_is_open_or_the_budget_is_spent(sweep, tmp_path:
 def test_a_look_goes_on_from_one_at_the_same_comparisons_only(sweep, tmp_path: Path) -> None:
     _grow(sweep, tmp_path, _experiment())
     document = json.loads((tmp_path / "0.json").read_text())
-    document["values"]["web_best_at_10ms"] = {}
+    document["values"]["web_best_at_10ms (mean)"] = {}
     (tmp_path / "other.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="is an analysis of other comparisons"):
         analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")

@@ -16,15 +16,26 @@ DOWNLOADS = st.lists(
 )
 
 
-def by_definition(rows: list[tuple[int, int]], until: float) -> float:
-    """F(until) = Σ over times t ≤ until of S(t−) · completions at t / at risk at t: slow and readable."""
+LATE = st.lists(
+    st.tuples(st.integers(1, 12), st.sampled_from([CENSORED, COMPLETE, COMPETING]), st.integers(0, 11)),
+    min_size=1,
+    max_size=60,
+)
+"""Time, event, and from when it is at risk."""
+
+
+def by_definition(rows: list[tuple[int, int, int]], until: float) -> float:
+    """F(until) = Σ over times t ≤ until of S(t−) · completions at t / at risk at t: slow and readable.
+
+    ``rows`` have time, event and entry; at risk at t is who entered before t and has not ended before.
+    """
     share, survival = 0.0, 1.0
-    for time in sorted({time for time, _ in rows}):
+    for time in sorted({time for time, _, _ in rows}):
         if time > until:
             break
-        at_risk = sum(1 for other, _ in rows if other >= time)
-        completions = sum(1 for row in rows if row == (time, COMPLETE))
-        endings = sum(1 for other, event in rows if other == time and event != CENSORED)
+        at_risk = sum(1 for other, _, entry in rows if entry < time <= other)
+        completions = sum(1 for other, event, _ in rows if (other, event) == (time, COMPLETE))
+        endings = sum(1 for other, event, _ in rows if other == time and event != CENSORED)
         share += survival * completions / at_risk
         survival *= 1 - endings / at_risk
     return share
@@ -41,9 +52,58 @@ def test_the_fast_curve_is_the_slow_one(rows: list[tuple[int, int, int]]) -> Non
     grid = np.arange(0, 14, 0.5)
     shares = cumulative_incidence(times, events, groups, 3).at(grid)
     for group in range(3):
-        own = [(time, event) for time, event, number in rows if number == group]
+        own = [(time, event, 0) for time, event, number in rows if number == group]
         expected = [by_definition(own, until) for until in grid]
         np.testing.assert_allclose(shares[group], expected, atol=1e-12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(LATE, LATE)
+def test_the_fast_curve_of_late_entries_is_the_slow_one(
+    first: list[tuple[int, int, int]], second: list[tuple[int, int, int]]
+) -> None:
+    """In two groups, so that a group in which all at risk end early does not reach into the next."""
+    groups = [[row for row in rows if row[2] < row[0]] for rows in (first, second)]
+    times, events, entries = np.array([row for rows in groups for row in rows] or [(1, CENSORED, 0)]).T
+    numbers = np.repeat([0, 1], [len(rows) for rows in groups]) if any(groups) else np.zeros(1, int)
+    grid = np.arange(0, 14, 0.5)
+    shares = cumulative_incidence(times, events, numbers, 2, entries).at(grid)
+    for rows, found in zip(groups, shares, strict=True):
+        np.testing.assert_allclose(found, [by_definition(rows, until) for until in grid], atol=1e-12)
+
+
+def test_late_entries_are_those_of_lifelines() -> None:
+    lifelines = pytest.importorskip("lifelines")
+    generator = np.random.default_rng(4)
+    times, cut = generator.exponential(3, 3000), generator.uniform(1, 8, 3000)
+    entries = np.where(generator.random(3000) < 0.3, generator.uniform(0, 4, 3000), 0.0)
+    seen = np.minimum(times, cut) > entries
+    cause = np.where(generator.random(3000) < 0.7, COMPLETE, COMPETING)
+    events = np.where(times <= cut, cause, CENSORED)[seen]
+    ends, entries = np.minimum(times, cut)[seen], entries[seen]
+    fitted = lifelines.AalenJohansenFitter(calculate_variance=False)
+    fitted.fit(ends, events, event_of_interest=COMPLETE, entry=entries)
+    grid = np.array([0.5, 1.0, 2.0, 4.0, 6.0])
+    expected = [fitted.predict(time) for time in grid]
+    curve = cumulative_incidence(ends, events, np.zeros(len(ends), int), 1, entries)
+    np.testing.assert_allclose(curve.at(grid)[0], expected, atol=1e-9)
+
+
+def test_who_waits_all_the_time_is_not_missed() -> None:
+    """Renewals seen through a window: with entry times the curve is that of all downloads, and without those
+    under way at its start it is too fast."""
+    generator = np.random.default_rng(5)
+    lengths = generator.choice([1.0, 30.0], (4000, 60), p=[0.8, 0.2])
+    starts = np.cumsum(lengths, axis=1) - lengths - generator.uniform(0, 60, (4000, 1))
+    begin, end = 20.0, 40.0
+    seen = (starts + lengths > begin) & (starts < end)
+    starts, lengths = starts[seen], lengths[seen]
+    entries = np.maximum(begin - starts, 0)
+    times = np.minimum(lengths, end - starts)
+    events = np.where(starts + lengths <= end, COMPLETE, CENSORED)
+    grid = np.array([1.0, 15.0])
+    curve = cumulative_incidence(times, events, np.zeros(len(times), int), 1, entries)
+    np.testing.assert_allclose(curve.at(grid)[0], [0.8, 0.8], atol=0.01)
 
 
 @settings(max_examples=100, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +17,12 @@ from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BY
 from torsweep.config.experiment import Experiment
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.reading import METADATA_KEY, PlanTables
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
-from torsweep.stats.measures.summary import MEASURES
+from torsweep.stats.measures.summary import MEASURES, numbers_of_runs
 from torsweep.stats.statistic import Analysis
-from torsweep.stats.summarize import Summary, shown_summary, summarize
+from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize
 
 DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
@@ -35,8 +36,47 @@ def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> 
 
 
 def test_relays_together_are_used_as_their_rates_weigh() -> None:
-    used = pl.DataFrame({"utilisation": [1.0, 0.5], "usable_bytes_per_s": [100, 300]})
+    used = pl.DataFrame({"bytes_out": [100, 150], "most_bytes": [100, 300]})
     assert used.select(MEASURES["utilisation_total"].number).item() == pytest.approx(250 / 400)
+
+
+def test_who_got_nothing_for_how_long(tables: PlanTables, experiment: Experiment, tmp_path: Path) -> None:
+    """Second implementation, client by client; the run ends at 150 s after 30 s of warm-up."""
+    clients = {
+        # End of the last download and latest byte, seconds; whether that is known.
+        "flowing": (150.0, 149.0, True),
+        "stalled": (150.0, 89.0, True),
+        "in_time": (150.0, 91.0, True),
+        "starved": (150.0, 29.0, True),
+        "never_any": (150.0, None, True),
+        "absent": (None, None, True),
+        "done": (80.0, 80.0, True),
+        "done_early": (20.0, 20.0, True),
+    }
+    expected = {"clients_stalled": 4 / 8, "clients_without_progress": 3 / 8}
+    for table in tables.directory.iterdir():
+        shutil.copy(table, tmp_path)
+    file = tmp_path / "clients.parquet"
+    head = pl.read_parquet(file).filter(kind="web").unique(["seed", *tables.knobs])
+    rows = pl.DataFrame(
+        [
+            (name, *(None if s is None else int(s * 1e6) for s in row[:2]), row[2])
+            for name, row in clients.items()
+        ],
+        {"client": pl.String, "last_us": pl.Int64, "latest_byte_us": pl.Int64, "latest_known": pl.Boolean},
+        orient="row",
+    )
+    made = head.drop(rows.columns).join(rows, how="cross").select(pl.read_parquet(file).columns)
+    unknown = (pl.col("seed") == 1) & (pl.col("client") == "flowing")
+    made = made.with_columns(latest_known=pl.when(unknown).then(False).otherwise("latest_known"))
+    made.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
+    record_tables(tmp_path)
+    numbers = numbers_of_runs(analyse(PlanTables.open(tmp_path), experiment))
+    for measure, share in expected.items():
+        runs = numbers[measure, "web"]
+        assert runs["value"].to_list() == [share] * runs.height
+        # A run of which one client's is not known has no number.
+        assert set(runs["seed"]) == {2, 3, 4}
 
 
 def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -> None:
@@ -53,10 +93,11 @@ def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -
     shares = by_relay.group_by("seed").agg(
         pl.col("bytes_out").mean().alias("mean"), pl.col("bytes_out").quantile(0.9, "linear").alias("p90")
     )
-    assert _mean(summary, "utilisation_mean") == pytest.approx(shares["mean"].mean())
-    assert _mean(summary, "utilisation_p90") == pytest.approx(shares["p90"].mean())
+    # A full bucket at first is a few hundred bytes here.
+    assert _mean(summary, "utilisation_mean") == pytest.approx(shares["mean"].mean(), rel=1e-4)
+    assert _mean(summary, "utilisation_p90") == pytest.approx(shares["p90"].mean(), rel=1e-4)
     exits = by_relay.filter(relay="relay2")["bytes_out"].mean()
-    assert _mean(summary, "utilisation_mean", "exit") == pytest.approx(exits)
+    assert _mean(summary, "utilisation_mean", "exit") == pytest.approx(exits, rel=1e-4)
     got = RECEIVED_BYTES["web"] + RECEIVED_BYTES["bulk"]
     carried = [run["bytes_out"].sum() / 120 / got for _, run in relays.group_by("seed")]
     assert _mean(summary, "relay_bytes_per_client_byte") == pytest.approx(np.mean(carried))
@@ -187,6 +228,8 @@ def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: P
         "goodput_median",
         "goodput_last_half_median",
         "goodput_last_fifth_median",
+        "clients_stalled",
+        "clients_without_progress",
         "download_errors",
         "jain_index",
         "decile_ratio",

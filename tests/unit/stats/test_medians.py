@@ -9,7 +9,7 @@ import pytest
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.streams.curves import curves
-from torsweep.stats.streams.incidence import METRICS, STREAM_COLUMNS, downloads
+from torsweep.stats.streams.incidence import ENTRY, METRICS, STREAM_COLUMNS, downloads, metric_at
 from torsweep.stats.streams.medians import downloads_by_kind, outcome_counts, run_quantiles
 from torsweep.stats.summarize import Summary
 
@@ -75,6 +75,86 @@ def test_a_client_that_completes_nothing_is_slower_than_any() -> None:
     assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] == 2.0
     never.append(_at(None, "web5", observed_us=5, outcome="timeout"))
     assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] is None
+
+
+def test_a_client_without_any_download_is_slower_than_any() -> None:
+    rows = [_at(1.0, "web1"), _at(2.0, "web2"), _at(3.0, "web3")]
+    frame = _streams(rows)
+    clients = frame.select("seed", KNOB, "kind", "client")
+    absent = clients.with_columns(client=pl.concat_str(pl.lit("absent"), "client"))
+
+    def of(clients: pl.DataFrame) -> dict[str, object]:
+        found = run_quantiles(frame, [KNOB], clients).filter(pl.col("metric") == "ttfb")
+        return found.row(0, named=True)
+
+    assert of(clients)["client_median_s"] == 2.0
+    row = of(pl.concat([clients, absent]))
+    assert (row["client_median_s"], row["clients"], row["median_s"]) == (3.0, 6, 2.0)
+    assert (
+        of(pl.concat([clients, absent, absent.tail(1).with_columns(client=pl.lit("web9"))]))[
+            "client_median_s"
+        ]
+        is None
+    )
+
+
+def test_the_mean_is_waiting_time_over_completions() -> None:
+    """Against the number of waiting clients, added up instant by instant over the measured time."""
+    generator = np.random.default_rng(1)
+    begin, end = 10.0, 40.0
+    starts = generator.uniform(0, end, 300)
+    firsts = starts + generator.exponential(8, 300)
+    fails = generator.random(300) < 0.1
+    rows = [
+        _at(
+            None if fail or first > end else first - start,
+            observed_us=int((min(first, end) - start) * 1e6),
+            start_us=int(start * 1e6),
+            outcome="failed" if fail and first <= end else "complete" if first <= end else "unfinished",
+            **{ENTRY: int(max(begin - start, 0) * 1e6)},
+        )
+        for start, first, fail in zip(starts, firsts, fails, strict=True)
+        if first > begin
+    ]
+    step = 0.001
+    moments = np.arange(begin, end, step) + step / 2
+    waiting = sum(((starts <= moment) & (firsts > moment)).sum() for moment in moments) * step
+    complete = ((firsts > begin) & (firsts <= end) & ~fails).sum()
+    assert _ttfb(_streams(rows))["mean_s"] == pytest.approx(waiting / complete, rel=1e-3)
+
+
+def test_the_weight_of_the_fastest_quarter() -> None:
+    rows = [_at(1.0, f"web{n}") for n in (1, 1, 1, 1, 1, 2, 3, 4)]
+    assert _ttfb(_streams(rows))["fastest_quarter"] == pytest.approx(5 / 8)
+
+
+def test_what_came_before_the_measured_time_is_no_time_of_it() -> None:
+    """Under way when the warm-up ended: with its first byte by then, or still waiting for it."""
+    early = _at(1.0, observed_us=9_000_000, outcome="unfinished", **{ENTRY: 5_000_000})
+    late = _at(7.0, observed_us=9_000_000, outcome="unfinished", **{ENTRY: 5_000_000})
+    rows = downloads(_streams([early, late, _at(2.0, **{ENTRY: 0})]), metric_at("ttfb", "opening"), ["seed"])
+    assert sorted(zip(rows.times_s, rows.entries_s, strict=True)) == [(2.0, 0.0), (7.0, 5.0)]
+    from_request = {"command_us": 4_000_000, "first_byte_after_command_us": 3_000_000}
+    rows = downloads(_streams([late | from_request]), metric_at("ttfb", "request"), ["seed"])
+    assert (rows.times_s.tolist(), rows.entries_s.tolist()) == ([3.0], [1.0])
+
+
+def test_a_band_of_the_difference_shows_what_is_paired() -> None:
+    """Networks tenfold apart, in each of which the variant takes 1.2 times as long."""
+    frames = []
+    for seed, factor in ((1, 1.0), (2, 10.0), (3, 3.0)):
+        for level, ratio in (("100ms", 1.0), ("10ms", 1.2 + seed / 1000)):
+            rows = [_at(factor * ratio * second) for second in (1.0, 2.0, 3.0)]
+            frames.append(_streams(rows).with_columns(pl.lit(seed).alias("seed"), pl.lit(level).alias(KNOB)))
+    found = curves(pl.concat(frames), [KNOB], ["ttfb"], {KNOB: "100ms"})
+    baseline, variant = (found.filter(pl.col(KNOB) == level) for level in ("100ms", "10ms"))
+    assert baseline["paired_low_s"].is_nan().all()
+    assert (variant["paired_low_s"] > baseline["time_s"]).all()
+    assert (variant["low_s"] < baseline["time_s"]).all()
+    logs = np.log([1.201, 1.202, 1.203])
+    interval = t_interval(logs)
+    expected = baseline["time_s"][0] * np.exp([interval.low, interval.high])
+    assert [variant[f"paired_{end}_s"][0] for end in ("low", "high")] == pytest.approx(expected, rel=1e-4)
 
 
 def test_after_command_leaves_out_what_had_no_command() -> None:

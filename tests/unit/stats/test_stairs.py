@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torsweep.stats.streams.stairs import VISIBLE_DEPTH, stair_depth, stairs
+from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, stair_depth, stairs
 
 COUNT = 10_000
 
@@ -22,8 +22,8 @@ def _steps(generator: np.random.Generator, within_s: float, count: int = COUNT) 
 
 @pytest.mark.parametrize("within_s", [0.1, 0.3, 0.5, 0.7])
 def test_steps_of_a_second_are_seen_at_a_second(generator: np.random.Generator, within_s: float) -> None:
-    found = stairs(_steps(generator, within_s), 1.0, generator, 30)
-    assert found.depth > VISIBLE_DEPTH
+    found = stairs(_steps(generator, within_s), 1.0, generator)
+    assert found.depth > PRONOUNCED_DEPTH
     assert found.above_smooth
 
 
@@ -36,7 +36,7 @@ def test_the_depth_of_a_sine(generator: np.random.Generator) -> None:
     """Relative amplitude a has depth a / √2; a = ½ is the edge of the visible."""
     times = generator.uniform(0, 40, 600_000)
     kept = times[generator.random(len(times)) < (1 + 0.5 * np.sin(2 * np.pi * times)) / 1.5]
-    assert stair_depth(kept, 1.0) == pytest.approx(VISIBLE_DEPTH, abs=0.02)
+    assert stair_depth(kept, 1.0) == pytest.approx(PRONOUNCED_DEPTH, abs=0.02)
 
 
 @pytest.mark.parametrize("period_s", [1.0, 0.1, 0.01])
@@ -51,22 +51,22 @@ def test_one_narrow_peak_is_no_stair(generator: np.random.Generator) -> None:
     """It has one phase modulo the period, which a resultant length would take for a step."""
     times = generator.normal(0.3, 0.02, COUNT)
     assert abs(np.exp(2j * np.pi * times).mean()) > 0.9
-    assert stair_depth(times, 1.0) < VISIBLE_DEPTH
+    assert stair_depth(times, 1.0) < PRONOUNCED_DEPTH
 
 
 def test_a_peak_with_a_smooth_tail_is_no_stair(generator: np.random.Generator) -> None:
     peak, tail = generator.normal(0.3, 0.02, COUNT), 0.3 + generator.exponential(1, COUNT // 4)
-    assert stair_depth(np.concatenate([peak, tail]), 1.0) < VISIBLE_DEPTH
+    assert stair_depth(np.concatenate([peak, tail]), 1.0) < PRONOUNCED_DEPTH
 
 
 def test_two_peaks_at_another_distance_are_no_stair(generator: np.random.Generator) -> None:
     peaks = np.where(generator.random(COUNT) < 0.7, 0.3, 1.0) + generator.normal(0, 0.04, COUNT)
-    assert stair_depth(peaks, 1.0) < VISIBLE_DEPTH
+    assert stair_depth(peaks, 1.0) < PRONOUNCED_DEPTH
 
 
 def test_stairs_in_the_tail_are_seen_behind_a_smooth_front(generator: np.random.Generator) -> None:
     front = generator.lognormal(np.log(0.4), 0.4, COUNT * 8 // 10)
-    assert stair_depth(np.concatenate([front, _steps(generator, 0.3, COUNT // 5)]), 1.0) > VISIBLE_DEPTH
+    assert stair_depth(np.concatenate([front, _steps(generator, 0.3, COUNT // 5)]), 1.0) > PRONOUNCED_DEPTH
 
 
 def test_a_wait_spread_over_the_whole_period_leaves_no_step(generator: np.random.Generator) -> None:

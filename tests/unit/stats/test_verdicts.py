@@ -21,12 +21,15 @@ from torsweep.stats.claims.judging import (
     NOT_TESTED,
     faster,
     judge,
+    verdicts,
     within_factor,
 )
+from torsweep.stats.claims.measures import ExtremeMeasure
 from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.measures.summary import numbers_of_runs
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.medians import quantiles_of_runs
-from torsweep.stats.streams.stairs import stair_table
+from torsweep.stats.streams.stairs import Stairs, stair_table
 
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
@@ -60,11 +63,13 @@ def evidence(
         for seed, speed in enumerate(speeds)
     ]
 
-    def depth_of(kind: str, metric: str, variant: Mapping[str, str], period: str) -> np.ndarray:
-        middle = (depths or {}).get((variant["refill_interval"], period), 0.0)
-        return middle + 0.02 * generator.normal(size=networks)
+    def steps(kind: str, metric: str, variant: Mapping[str, str], period: str) -> list[Stairs]:
+        # Stairs are seen from the request; by the other clock they are half as deep.
+        factor = 1.0 if metric == "ttfb_after_command" else 0.5
+        middle = factor * (depths or {}).get((variant["refill_interval"], period), 0.0)
+        return [Stairs(middle + 0.02 * one, 0.01, 0.05) for one in generator.normal(size=networks)]
 
-    known = {quantiles_of_runs: pl.DataFrame(rows), stair_table: SimpleNamespace(depths=depth_of)}
+    known = {quantiles_of_runs: pl.DataFrame(rows), stair_table: SimpleNamespace(steps=steps)}
     return analysis_of(KNOBS, BASELINE, known)
 
 
@@ -186,7 +191,14 @@ def test_equivalence_needs_an_interval_within_the_margin(at_10ms: float, noise: 
     assert verdict.comparisons[0].interval.confidence == pytest.approx(0.9)
 
 
-STAIRS = StairStep(**COMMON, test="stair_step", level="1000ms", metric="ttfb", within="circuit_policy")
+STAIRS = StairStep(
+    **COMMON,
+    test="stair_step",
+    level="1000ms",
+    metric="ttfb",
+    within="circuit_policy",
+    clocks=("request",),
+)
 AT_ITS_OWN = ("1000ms", "1000ms")
 
 
@@ -201,6 +213,99 @@ AT_ITS_OWN = ("1000ms", "1000ms")
 )
 def test_a_stair_step_there_and_only_there(depths: dict[tuple[str, str], float], expected: str) -> None:
     assert judge(STAIRS, evidence(RISING, depths=depths), {}).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "depths", "expected"),
+    [
+        # Of two clocks, each has its verdict; stairs half as deep are present and not pronounced.
+        ({}, {AT_ITS_OWN: 0.6}, (HOLDS, CONTRADICTED, HOLDS, HOLDS)),
+        ({}, {AT_ITS_OWN: 0.0}, (CONTRADICTED,) * 4),
+        ({}, {AT_ITS_OWN: 0.6, ("100ms", "100ms"): 0.6}, (CONTRADICTED,) * 4),
+        ({"only": False}, {AT_ITS_OWN: 0.6, ("100ms", "100ms"): 0.6}, (HOLDS, CONTRADICTED, HOLDS, HOLDS)),
+    ],
+)
+def test_stairs_by_clock_and_grade(
+    more: dict[str, bool], depths: dict[tuple[str, str], float], expected: tuple[str, ...]
+) -> None:
+    two = {"clocks": ("opening", "request"), "grades": ("present", "pronounced")}
+    claim = STAIRS.model_copy(update={**two, **more})
+    analysis = evidence(RISING, depths=depths)
+    analysis.claims = (claim,)
+    found = verdicts(analysis)
+    assert tuple(one.verdict for one in found) == expected
+    where = ["from the opening of the SOCKS connection, present", "from the request, pronounced"]
+    assert [found[0].setting, found[-1].setting] == where
+
+
+def test_a_claim_holds_for_one_statistic_and_not_for_another() -> None:
+    """10 ms is best for the median download, and for the mean it is worst."""
+    claim = BEST.model_copy(update={"statistics": ("median", "mean")})
+    analysis = evidence(RISING)
+    analysis.claims = (claim,)
+    runs = analysis.known[quantiles_of_runs]
+    analysis.known[quantiles_of_runs] = runs.with_columns(mean_s=1 / pl.col("median_s"))
+    found = verdicts(analysis)
+    assert [(one.setting, one.verdict) for one in found] == [
+        ("median download", HOLDS),
+        ("mean", CONTRADICTED),
+    ]
+    (answer, *_) = found[1].comparisons
+    # The inverse of a ratio that is paired by network.
+    expected = 1 / (1 + found[0].comparisons[0].interval.mean) - 1
+    assert answer.interval.mean == pytest.approx(expected)
+
+
+def test_a_claim_by_the_clock_from_the_request() -> None:
+    claim = BEST.model_copy(update={"clocks": ("request",), "metrics": ("ttfb",)})
+    analysis = evidence(RISING)
+    runs = analysis.known[quantiles_of_runs]
+    later = runs.filter(pl.col("metric") == "ttfb").with_columns(
+        pl.lit("ttfb_after_command").alias("metric"), median_s=1 / pl.col("median_s")
+    )
+    analysis.known[quantiles_of_runs] = pl.concat([runs, later])
+    assert judge(claim, analysis, {}).verdict == CONTRADICTED
+    assert judge(claim.model_copy(update={"clocks": ("opening",)}), analysis, {}).verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ({"1000ms": 0.01, "100ms": 0.05, "10ms": 0.09}, HOLDS),
+        ({"1000ms": 0.05, "100ms": 0.01, "10ms": 0.09}, CONTRADICTED),
+        ({"1000ms": 0.05, "100ms": 0.05, "10ms": 0.05}, NO_DIFFERENCE),
+    ],
+)
+def test_a_claim_about_a_share_of_clients(shares: dict[str, float], expected: str) -> None:
+    """In points, paired by network: networks differ by more than levels do."""
+    claim = ExtremeMeasure(
+        **{key: COMMON[key] for key in ("id", "text", "knob")},
+        test="extreme_measure",
+        measure="clients_stalled",
+        group="web",
+        level="1000ms",
+        extreme="lowest",
+        margin=0.01,
+    )
+    generator = np.random.default_rng(3)
+    rows = [
+        {
+            "refill_interval": level,
+            "circuit_policy": "ewma",
+            "seed": seed,
+            "value": share + 0.1 * seed + 0.002 * generator.normal(),
+        }
+        for level, share in shares.items()
+        for seed in range(8)
+    ]
+    known = {numbers_of_runs: {("clients_stalled", "web"): pl.DataFrame(rows)}}
+    analysis = analysis_of(KNOBS, BASELINE, known, range(8))
+    verdict = judge(claim, analysis, {})
+    assert verdict.verdict == expected
+    if expected == HOLDS:
+        assert verdict.comparisons[0].interval.mean == pytest.approx(0.04, abs=0.003)
+    without = analysis_of(KNOBS, BASELINE, {numbers_of_runs: {}}, range(8))
+    assert judge(claim, without, {}).verdict == INCONCLUSIVE
 
 
 def test_levels_that_a_plan_lacks_are_not_tested() -> None:

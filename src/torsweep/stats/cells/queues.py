@@ -29,8 +29,17 @@ MEAN_OVER_S = 5
 def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequence[Mapping[str, object]]:
     """The columns of :data:`QUEUES`. Bands are pointwise 95 % t-intervals, not below 0; null for one network.
     Where the engine cannot see the queues there is no row."""
+    frames = [
+        over_networks(rows, list(knobs), list(QUEUE_QUANTILES))
+        for _, rows in queues_of_runs(relays, knobs).group_by(list(knobs), maintain_order=True)
+    ]
+    return pl.concat(frames) if frames else []
+
+
+def queues_of_runs(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
+    """Knobs, seed, second and :data:`QUEUE_QUANTILES` of the longest queues, for each five seconds."""
     by = [*knobs, "seed", "second"]
-    of_runs = (
+    return (
         relays.drop_nulls("queued_cells_max")
         .group_by(by)
         .agg(
@@ -42,11 +51,6 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequenc
         .agg(pl.col(*QUEUE_QUANTILES).mean())
         .sort(by)
     )
-    frames = [
-        over_networks(rows, list(knobs), list(QUEUE_QUANTILES))
-        for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
-    ]
-    return pl.concat(frames) if frames else []
 
 
 QUEUES = Statistic(

@@ -12,7 +12,7 @@ import importlib
 import operator
 import pkgutil
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
@@ -24,6 +24,13 @@ from torsweep.config.traffic import PERF_KINDS, ClientKind, PerfKind
 from torsweep.config.variant import level_text
 from torsweep.errors import InputError
 from torsweep.stats import claims
+
+Clock = Literal["opening", "request"]
+"""What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
+
+Estimand = Literal["median", "p90", "p95", "client_median", "mean"]
+"""A number of a run's times: the median or a high quantile over downloads; the median over clients, of which
+those that got nothing are slower than all others; the mean over all downloads."""
 
 Share = Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 """A part of a whole."""
@@ -87,6 +94,11 @@ class Claim(Section):
         ``analysis`` is a :class:`torsweep.stats.statistic.Analysis`; each
         :class:`torsweep.stats.claims.judging.Question` has a number for each network.
         """
+
+    def aspects(self) -> Iterator[tuple[str, Self]]:
+        """The claims that are judged each for itself, and in words what tells them apart: one for each clock
+        and statistic."""
+        yield "", self
 
     def check(self, experiment: Experiment) -> None:
         """Raise RefusedValue, with a key of the claim, where the experiment cannot answer it."""

@@ -1,15 +1,15 @@
-"""Tests of claims about the times of downloads: medians against each other, and stair-steps in a
-distribution.
+"""Tests of claims about the times of downloads: levels against each other, and stair-steps in a distribution.
 
-Each compares medians of runs within each network, as a relative difference with a t-interval over networks;
-the stair-step compares depths (:mod:`torsweep.stats.streams.stairs`).
+Each compares a statistic of runs within each network, as a relative difference with a t-interval over
+networks; the stair-step compares depths (:mod:`torsweep.stats.streams.stairs`). A claim that names several
+statistics or clocks is judged by each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
-from torsweep.stats.claims.claim import ClientClaim
+from torsweep.stats.claims.claim import ClientClaim, Clock, Estimand
 from torsweep.stats.claims.judging import (
     Question,
     above,
@@ -45,15 +45,31 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import networks_at, paired
-from torsweep.stats.streams.incidence import unless_perf_alone
-from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.streams.incidence import OPENING, clock_text, metric_at, unless_perf_alone
+from torsweep.stats.streams.medians import ESTIMANDS, quantiles_of_runs
 from torsweep.stats.streams.perf import perf_analysis
-from torsweep.stats.streams.stairs import VISIBLE_DEPTH, stair_table
+from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, Stairs, stair_table
 from torsweep.units import is_duration
 
+Clocks = Annotated[tuple[Clock, ...], Field(min_length=1)]
 
-class _MedianClaim(ClientClaim):
-    """A claim about medians of two levels of its knob, on the same networks."""
+
+class _TimesClaim(ClientClaim):
+    """A claim about times at two levels of its knob, on the same networks."""
+
+    statistics: Annotated[tuple[Estimand, ...], Field(min_length=1)] = ("median",)
+    """By which statistics of a run's times it is judged, each for itself: the median (``median``) or a high
+    quantile (``p90``, ``p95``) over downloads, the median over clients (``client_median``), the ``mean``."""
+    clocks: Clocks = (OPENING,)
+    """By which clocks it is judged, each for itself: from the ``opening`` of the SOCKS connection, or from
+    the ``request``."""
+
+    def aspects(self) -> Iterator[tuple[str, Self]]:
+        """One for each clock and statistic."""
+        for clock, statistic in product(self.clocks, self.statistics):
+            words = [ESTIMANDS[statistic]] if self.statistics != ("median",) else []
+            words += [clock_text(clock)] if self.clocks != (OPENING,) else []
+            yield ", ".join(words), self.model_copy(update={"statistics": (statistic,), "clocks": (clock,)})
 
     def check(self, experiment: Any) -> None:
         """Levels that have numbers of networks of their own are on different networks."""
@@ -65,18 +81,20 @@ class _MedianClaim(ClientClaim):
     def log_ratio(
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
-        """Logarithm of the median at ``other`` over that at ``reference``, one a network."""
+        """Logarithm of the statistic at ``other`` over that at ``reference``, one a network."""
         chosen_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
         if chosen_clients is None:
             return np.full(len(analysis.provenance.seeds), np.nan)
         runs = chosen_clients.once(quantiles_of_runs)
-        chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
+        name = metric_at(metric, self.clocks[0]).name
+        chosen = runs.filter(pl.col("metric") == name, pl.col("kind").cast(pl.String) == self.kind)
         one, two = ({**levels, self.knob: level} for level in (reference, other))
         held = {knob: level for knob, level in levels.items() if knob != self.knob}
-        return paired(chosen, "median_s", one, two, networks_at(runs, held)).log_ratio
+        statistic = f"{self.statistics[0]}_s"
+        return paired(chosen, statistic, one, two, networks_at(runs, held)).log_ratio
 
 
-class _ExtremeLevel(_MedianClaim):
+class _ExtremeLevel(_TimesClaim):
     level: Level
     """The level of the knob that is claimed to be best or worst."""
     margin: Margin | None = None
@@ -105,7 +123,7 @@ class _ExtremeLevel(_MedianClaim):
 
 
 class BestLevel(_ExtremeLevel):
-    """The median of every one of ``metrics`` is lower at ``level`` than at each other level."""
+    """Every one of ``metrics`` is lower at ``level`` than at each other level."""
 
     test: Literal["best_level"]
 
@@ -115,7 +133,7 @@ class BestLevel(_ExtremeLevel):
 
 
 class WorstLevel(_ExtremeLevel):
-    """The median of every one of ``metrics`` is higher at ``level`` than at each other level."""
+    """Every one of ``metrics`` is higher at ``level`` than at each other level."""
 
     test: Literal["worst_level"]
 
@@ -124,8 +142,8 @@ class WorstLevel(_ExtremeLevel):
         return self.extreme(analysis, levels, best=False)
 
 
-class Equivalence(_MedianClaim):
-    """No level moves the median of ``metric`` from the baseline's by more than ``margin``."""
+class Equivalence(_TimesClaim):
+    """No level moves ``metric`` from the baseline's by more than ``margin``."""
 
     test: Literal["equivalence"]
     metric: MetricName
@@ -153,8 +171,8 @@ class Equivalence(_MedianClaim):
         ]
 
 
-class NoImprovement(_MedianClaim):
-    """No level of the list has a median of ``metric`` that is shorter than that of one before it by more than
+class NoImprovement(_TimesClaim):
+    """No level of the list has a ``metric`` that is shorter than that of one before it by more than
     ``margin``; longer ones do not matter."""
 
     test: Literal["no_improvement"]
@@ -188,9 +206,9 @@ class NoImprovement(_MedianClaim):
         ]
 
 
-class AnyChange(_MedianClaim):
-    """The median of one of ``metrics`` or more is another at one of the knob's levels than at the baseline's,
-    higher or lower."""
+class AnyChange(_TimesClaim):
+    """One of ``metrics`` or more is another at one of the knob's levels than at the baseline's, higher or
+    lower."""
 
     any_shows = True
 
@@ -221,8 +239,12 @@ class AnyChange(_MedianClaim):
         ]
 
 
+PRONOUNCED, PRESENT = "pronounced", "present"
+
+
 class StairStep(ClientClaim):
-    """The distribution of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
+    """The distribution of ``metric`` rises in stairs as wide as the interval at ``level``, and (unless
+    ``only`` is false) no other level has stairs of its own or of that width."""
 
     test: Literal["stair_step"]
     kind: ClientKind
@@ -231,8 +253,22 @@ class StairStep(ClientClaim):
     """The level of the knob, a duration, at which there are stairs."""
     metric: MetricName
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
+    only: bool = True
+    """Whether there are none at the other levels."""
+    clocks: Clocks = (OPENING,)
+    """By which clocks it is judged, each for itself."""
+    grades: Annotated[tuple[Literal["present", "pronounced"], ...], Field(min_length=1)] = (PRONOUNCED,)
+    """How deep stairs have to be, each judged for itself: deeper than in a smooth distribution of the same
+    runs (``present``), or so deep that risers are three times as steep as treads (``pronounced``)."""
     margin: Margin | None = None
     """A smaller difference in depth counts as none; that of ``precision`` where it is left out."""
+
+    def aspects(self) -> Iterator[tuple[str, Self]]:
+        """One for each clock and grade."""
+        for clock, grade in product(self.clocks, self.grades):
+            words = [clock_text(clock)] if self.clocks != (OPENING,) else []
+            words += [grade] if self.grades != (PRONOUNCED,) else []
+            yield ", ".join(words), self.model_copy(update={"clocks": (clock,), "grades": (grade,)})
 
     def check(self, experiment: Any) -> None:
         """A stair needs a width."""
@@ -247,32 +283,49 @@ class StairStep(ClientClaim):
                 )
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """The depth of the claimed level at its own period, which has to be visible; that of every other
-        level, at its own period and at the claimed one, which must not be; and that it is deeper than each
-        other level's at the claimed period, paired by network (no difference: within ± the margin, in units
-        of depth)."""
+        """The depth of the claimed level at its own period; that it is deeper than each other level's at the
+        same period, paired by network (no difference: within ± the margin, in units of depth); and with
+        ``only`` the depth of every other level, at its own period and at the claimed one.
 
-        def depths(level: str, period: str) -> np.ndarray:
-            variant = {**levels, self.knob: level}
-            return analysis.once(stair_table).depths(self.kind, self.metric, variant, period)
+        Pronounced: above the edge; none: below it. Present: above that of a smooth distribution; none: less
+        than the margin above it."""
+        level, place = self.level, place_text(self, levels)
+        margin = analysis.margin if self.margin is None else self.margin
+        metric = metric_at(self.metric, self.clocks[0]).name
 
-        level, place, edge = self.level, place_text(self, levels), f"{VISIBLE_DEPTH:.3f}"
-        visible, hidden = above(VISIBLE_DEPTH), below(VISIBLE_DEPTH)
-        same = within(analysis.margin if self.margin is None else self.margin)
-        claimed = depths(level, level)
-        no_stairs, stairs = f"a depth below {edge}, no stairs", f"a depth above {edge}, stairs too"
-        name = f"depth at {level}{place}"
-        questions = [Question(name, claimed, f"> {edge}", visible, hidden, contrary=no_stairs)]
+        def steps(of_level: str, period: str) -> list[Stairs]:
+            variant = {**levels, self.knob: of_level}
+            return analysis.once(stair_table).steps(self.kind, metric, variant, period)
+
+        def question(of_level: str, period: str, there: bool) -> Question:
+            name = f"depth at {of_level}{'' if there else f', period {period}'}{place}"
+            return _depth(name, steps(of_level, period), self.grades[0], margin, there)
+
+        questions = [question(level, level, there=True)]
+        claimed = np.array([step.depth for step in steps(level, level)])
+        shallower = f"the stairs at {level} are shallower"
         for other in other_levels(self, analysis, level):
-            for period in (other, level):
-                name = f"depth at {other}, period {period}{place}"
-                values = depths(other, period)
-                questions.append(Question(name, values, f"< {edge}", hidden, visible, contrary=stairs))
-            deeper = claimed - depths(other, level)
+            if self.only:
+                questions += [question(other, period, there=False) for period in (other, level)]
+            deeper = claimed - np.array([step.depth for step in steps(other, level)])
             name = f"depth at {level} less that at {other}, period {level}{place}"
-            shallower = f"the stairs at {level} are shallower"
+            same = within(margin)
             questions.append(Question(name, deeper, "> 0", above(0), below(0), same, contrary=shallower))
         return questions
+
+
+def _depth(name: str, steps: Sequence[Stairs], grade: str, margin: float, there: bool) -> Question:
+    """Whether stairs of ``grade`` are ``there``, or are not."""
+    depths = np.array([step.depth for step in steps])
+    least = most = PRONOUNCED_DEPTH
+    if grade == PRESENT:
+        depths = depths - np.array([step.smooth_mean for step in steps])
+        name, least, most = f"{name}, above a smooth one's", 0.0, margin
+    if there:
+        contrary = f"a depth below {most:.3f}, no stairs"
+        return Question(name, depths, f"> {least:.3f}", above(least), below(most), contrary=contrary)
+    contrary = f"a depth above {most:.3f}, stairs too"
+    return Question(name, depths, f"< {most:.3f}", below(most), above(most), contrary=contrary)
 
 
 def _measured_steps(analysis: Analysis) -> list[dict[str, object]] | None:
@@ -290,7 +343,8 @@ STAIRS = Statistic(
     | KNOB_COLUMNS
     | texts("the refill interval that is the width of a stair", "period")
     | SEED_COLUMN
-    | numbers("depth, and the most that a smooth distribution gives; null: too few", "depth", "smooth_null")
+    | numbers("depth; null: too few", "depth")
+    | numbers("mean and 97.5th percentile of smooth distributions' depths", "smooth_mean", "smooth_null")
     | {"above_smooth": (pl.Boolean, "whether the depth is beyond that")},
     unless_perf_alone(_measured_steps),
 )

@@ -245,9 +245,10 @@ def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
 def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
     """What each claim comes to, in each setting of the knobs that the plan adds."""
     all_of_plan = [
-        ask(claim, part, part.settings[number])
+        ask(aspect, part, part.settings[number], words)
         for claim in analysis.claims
         for number in range(len(analysis.settings))
+        for words, aspect in claim.aspects()
         for part in analysis.parts.values()
     ]
     of_changes = [inquiry for inquiry in all_of_plan if inquiry.claim.any_shows]
@@ -267,9 +268,10 @@ def judge(claim: Claim, analysis: Analysis, setting: Levels) -> Verdict:
     return ask(claim, analysis, setting).verdict(analysis.design)
 
 
-def ask(claim: Claim, analysis: Analysis, setting: Levels) -> Inquiry:
-    """What ``claim`` comes to in a plan where the knobs of ``setting`` are held at its levels."""
-    where = ", ".join(f"{knob}={level}" for knob, level in setting.items())
+def ask(claim: Claim, analysis: Analysis, setting: Levels, words: str = "") -> Inquiry:
+    """What ``claim``, or the aspect of one that ``words`` name, comes to in a plan where the knobs of
+    ``setting`` are held at its levels."""
+    where = ", ".join([*(f"{knob}={level}" for knob, level in setting.items()), *filter(None, [words])])
     if not analysis.provenance.seeds:
         return Inquiry(claim, where, (), f"no network has all {len(analysis.grid)} variants")
     missing = _missing(claim, analysis.levels)

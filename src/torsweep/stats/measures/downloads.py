@@ -22,9 +22,11 @@ from torsweep.stats.measures.measure import (
 from torsweep.stats.statistic import Analysis
 
 _KINDS = (*KINDS, *PERF_KINDS)
+LAST_MINUTE_US = 60_000_000
 _COLUMNS = (
     "client",
     "kind",
+    "entry_us",
     "socks_reply_us",
     "first_byte_us",
     "half_us",
@@ -41,6 +43,8 @@ _COLUMNS = (
 def downloads(analysis: Analysis) -> pl.DataFrame:
     """Every download, by kind, with its goodputs in KiB/s: ``whole``, ``last_half``, ``last_fifth``."""
     frame = replace(analysis.tables, kinds=_KINDS).streams(_COLUMNS)
+    # Objects of a page that were done in the warm-up are no downloads of the measured time.
+    frame = frame.filter((pl.col("observed_us") > pl.col("entry_us")) | (pl.col("entry_us") == 0))
     spans = {"whole": ("first_byte_us", 1.0), "last_half": ("half_us", 0.5), "last_fifth": ("most_us", 0.2)}
     goodputs = {name: goodput(since, share) for name, (since, share) in spans.items()}
     return in_group(frame.with_columns(**goodputs), pl.col("kind"))
@@ -60,6 +64,28 @@ def clients(analysis: Analysis) -> pl.DataFrame:
     frame = each.agg(pl.col("bytes_got").sum(), pl.col("observed_us").sum()).sort("client")
     return frame.filter(pl.col("observed_us") > 0).with_columns(
         goodput=pl.col("bytes_got") / pl.col("observed_us")
+    )
+
+
+def progress_of_clients(analysis: Analysis) -> pl.DataFrame:
+    """Every client, by kind: whether it got no byte in the last minute (``stalled``), and none in the whole
+    measured time (``starved``); null where the engine does not say.
+
+    A client that had no download under way in that time was done, and got nothing because it wanted nothing.
+    One that began none in the whole run counts.
+    """
+    provenance = analysis.provenance
+    end_us, warm_up_us = provenance.duration_ns // 1000, provenance.warm_up_ns // 1000
+
+    def nothing_since(time_us: int) -> pl.Expr:
+        waiting = pl.col("last_us").is_null() | (pl.col("last_us") > time_us)
+        without = waiting & ~(pl.col("latest_byte_us") >= time_us).fill_null(False)
+        return pl.when("latest_known").then(without)
+
+    frame = replace(analysis.tables, kinds=_KINDS).clients()
+    spans = {"stalled": max(end_us - LAST_MINUTE_US, warm_up_us), "starved": warm_up_us}
+    return in_group(
+        frame.with_columns(**{name: nothing_since(since) for name, since in spans.items()}), pl.col("kind")
     )
 
 
@@ -96,9 +122,14 @@ def received(analysis: Analysis) -> pl.DataFrame:
     return whole_and_parts(frame.with_columns(mib_per_s=rate), "kind")
 
 
+def _share_of_clients(column: str) -> pl.Expr:
+    """Without a number where one client's is not known."""
+    return pl.when(pl.col(column).is_not_null().all()).then(pl.col(column).mean())
+
+
 _ERROR = pl.col("outcome").is_in(["failed", "timeout"])
 _JAIN = pl.col("goodput").sum().pow(2) / (pl.len() * pl.col("goodput").pow(2).sum())
-_GOODPUT, _ERRORS, _FAIRNESS = "Goodput", "Errors", "Fairness"
+_GOODPUT, _ERRORS, _FAIRNESS, PROGRESS_TOPIC = "Goodput", "Errors", "Fairness", "Clients without progress"
 DOWNLOAD_MEASURES = (
     Measure(
         "goodput_median",
@@ -136,6 +167,26 @@ DOWNLOAD_MEASURES = (
         received,
         pl.col("mib_per_s").sum(),
         absent=0.0,
+    ),
+    Measure(
+        "clients_stalled",
+        PROGRESS_TOPIC,
+        "no byte in the last minute",
+        SHARE,
+        "clients that got no payload in the last minute of the run, although they had a download under way"
+        " or never began one, of all",
+        progress_of_clients,
+        _share_of_clients("stalled"),
+    ),
+    Measure(
+        "clients_without_progress",
+        PROGRESS_TOPIC,
+        "no byte in the measured time",
+        SHARE,
+        "clients that got no payload in the whole measured time, although they had a download under way or"
+        " never began one, of all",
+        progress_of_clients,
+        _share_of_clients("starved"),
     ),
     Measure(
         "download_errors",

@@ -29,12 +29,13 @@ def relay_seconds(analysis: Analysis) -> pl.DataFrame:
 
 
 def utilisations(analysis: Analysis) -> pl.DataFrame:
-    """``utilisation`` of each relay: what it wrote over what it can write; of all and by position."""
+    """``utilisation`` of each relay: what it wrote over the most that it can write in the measured time, with
+    a full bucket at first; of all and by position."""
     by = [*by_run(analysis), "relay"]
     written = analysis.once(relay_seconds).group_by(by).agg(pl.col("bytes_out").sum())
-    usable = pl.col("usable_bytes_per_s") * seconds_measured(analysis)
     frame = written.join(analysis.tables.relay_rates(), on=by).sort(by)
-    return whole_and_parts(frame.with_columns(utilisation=pl.col("bytes_out") / usable), "position")
+    used = pl.col("bytes_out") / pl.col("most_bytes")
+    return whole_and_parts(frame.with_columns(utilisation=used), "position")
 
 
 def carried(analysis: Analysis) -> pl.DataFrame:
@@ -70,16 +71,18 @@ RELAY_MEASURES = (
         _LOAD,
         "utilisation, all together",
         SHARE,
-        "bytes that relays wrote together over what their buckets and links let them write together",
+        "bytes that relays wrote together over the most that their links, and buckets that are full at first,"
+        " let them write in the measured time",
         utilisations,
-        (pl.col("utilisation") * pl.col("usable_bytes_per_s")).sum() / pl.col("usable_bytes_per_s").sum(),
+        pl.col("bytes_out").sum() / pl.col("most_bytes").sum(),
     ),
     Measure(
         "utilisation_mean",
         _LOAD,
         "utilisation, mean",
         SHARE,
-        "bytes that a relay wrote over what its bucket and its link let it write: mean over relays",
+        "bytes that a relay wrote over the most that its link, and its bucket that is full at first, let it"
+        " write in the measured time: mean over relays",
         utilisations,
         pl.col("utilisation").mean(),
     ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import inf
 
 import numpy as np
 import polars as pl
@@ -76,12 +77,13 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
     for (name, group), runs in analysis.once(numbers_of_runs).items():
         for key, runs_of_variant in runs.group_by(analysis.knobs, maintain_order=True):
             interval = t_interval(runs_of_variant["value"].to_numpy())
+            most = 1.0 if MEASURES[name].share else inf
             variant = dict(zip(analysis.knobs, key, strict=True))
             rows.append(
                 {"measure": name, "group": group, "unit": MEASURES[name].unit, **variant}
                 | {"networks": interval.networks, "mean": interval.mean}
-                # No measure is below 0.
-                | {"mean_low": max(interval.low, 0.0), "mean_high": interval.high}
+                # No measure is below 0, and no share above 1.
+                | {"mean_low": max(interval.low, 0.0), "mean_high": min(interval.high, most)}
             )
     return rows
 

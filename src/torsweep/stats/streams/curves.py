@@ -2,8 +2,8 @@
 shows.
 
 In: the streams of a plan. Out: curves.csv, a row for each quantile of a variant; and closeup.csv: the share
-of downloads that got that far at equal steps of time, for each network and as the mean over networks, whose
-``seed`` is null.
+of downloads that got that far at equal steps of time, by both clocks, for each network and as the mean over
+networks, whose ``seed`` is null.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from torsweep.config.knobs import network_levels
 from torsweep.stats.inference.intervals import bands
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -23,12 +24,21 @@ from torsweep.stats.statistic import (
     Statistic,
     counts,
     numbers,
+    texts,
 )
-from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads, unless_perf_alone
+from torsweep.stats.streams.incidence import (
+    CLOCKS,
+    METRICS,
+    Floats,
+    downloads,
+    measured_downloads,
+    metric_at,
+    unless_perf_alone,
+)
 from torsweep.stats.streams.medians import TOP
 from torsweep.units import NANOSECONDS_PER, parse_quantity
 
-CLOSEUP_METRIC, CLOSEUP_KIND = "ttfb", "web"
+CLOSEUP_BYTE, CLOSEUP_KIND = "ttfb", "web"
 
 _STEPS = 400
 """Steps of a curve: a stair of a second over ten seconds has forty."""
@@ -41,12 +51,17 @@ CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 
 
 def curves(
-    streams: pl.DataFrame, knobs: Sequence[str], metrics: Sequence[str] = ("ttfb", "ttlb")
+    streams: pl.DataFrame,
+    knobs: Sequence[str],
+    metrics: Sequence[str] = ("ttfb", "ttlb"),
+    baseline: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """The mean curve over networks of each of ``metrics``, with its band.
+    """The mean curve over networks of each of ``metrics``, with its bands.
 
-    Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Curve and band end
-    with the last quantile that every network reaches. The columns are those of :data:`CURVES`.
+    Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Beside the interval
+    of the mean stands that of the difference from ``baseline``, paired by network, around the same curve:
+    where it leaves the baseline's curve out, the two differ. Curve and bands end with the last quantile that
+    every network reaches. The columns are those of :data:`CURVES`.
     """
     by = ["kind", *knobs, "seed"]
     frames = []
@@ -54,15 +69,20 @@ def curves(
         rows = downloads(streams, metric, by)
         incidence = rows.incidence()
         quantiles, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
-        for key, chosen in rows.keys.with_row_index("_row").group_by(["kind", *knobs], maintain_order=True):
+        logs = np.log(np.maximum(quantiles, SHORTEST_S))
+        numbered = rows.keys.with_row_index("_row")
+        for key, chosen in numbered.group_by(["kind", *knobs], maintain_order=True):
             index = chosen["_row"].to_numpy()
-            mean, low, high = map(np.exp, bands(np.log(np.maximum(quantiles[index], SHORTEST_S))))
+            mean, low, high = map(np.exp, bands(logs[index]))
+            paired_low, paired_high = _paired_band(logs, numbered, chosen, knobs, baseline or {})
             frame = pl.DataFrame(
                 {
                     "share": CURVE_PROBABILITIES,
                     "time_s": mean,
                     "low_s": low,
                     "high_s": high,
+                    "paired_low_s": paired_low,
+                    "paired_high_s": paired_high,
                     "networks": len(index),
                     # Where the curve crosses one half, between two quantiles.
                     "median_s": float(np.interp(0.5, CURVE_PROBABILITIES, mean)),
@@ -81,6 +101,34 @@ def curves(
     return pl.concat(frames)
 
 
+def _paired_band(
+    logs: Floats,
+    numbered: pl.DataFrame,
+    chosen: pl.DataFrame,
+    knobs: Sequence[str],
+    baseline: Mapping[str, str],
+) -> tuple[Floats, Floats]:
+    """Where the curve of ``chosen`` might be, if that of the baseline is where it is; NaN for the baseline,
+    and for variants on other networks."""
+    nothing = np.full(logs.shape[1], np.nan)
+    variant = chosen.row(0, named=True)
+    # A dimension that the baseline does not name, such as the source, is the same on both sides.
+    levels = {knob: baseline.get(knob, str(variant[knob])) for knob in knobs}
+    differing = [knob for knob, level in levels.items() if str(variant[knob]) != level]
+    if not differing or any(knob in network_levels(levels) for knob in differing):
+        return nothing, nothing
+    reference = numbered.filter(
+        pl.col("kind") == variant["kind"], *(pl.col(knob) == level for knob, level in levels.items())
+    )
+    pairs = chosen.join(reference, on="seed", suffix="_reference").sort("seed")
+    if pairs.height < chosen.height or pairs.height < 2:
+        return nothing, nothing
+    of_variant = logs[pairs["_row"].to_numpy()]
+    mean, low, high = bands(of_variant - logs[pairs["_row_reference"].to_numpy()])
+    around = of_variant.mean(axis=0)
+    return np.exp(around + low - mean), np.exp(around + high - mean)
+
+
 CURVES = Statistic(
     "curves",
     "a quantile of a variant: by when that share of downloads is complete, over networks",
@@ -89,25 +137,35 @@ CURVES = Statistic(
     | KNOB_COLUMNS
     | numbers("the quantile", "share")
     | numbers("geometric mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
+    | numbers(
+        "the same with the interval of the difference from the baseline, paired by network",
+        "paired_low_s",
+        "paired_high_s",
+    )
     | NETWORKS_COLUMN
     | numbers("where the curve crosses one half, seconds", "median_s")
     | TOP,
-    unless_perf_alone(lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs)),
+    unless_perf_alone(
+        lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs, baseline=analysis.baseline)
+    ),
 )
 
 
 def closeup(streams: pl.DataFrame, knobs: Mapping[str, Sequence[str]]) -> pl.DataFrame | None:
-    """The knobs, ``seed``, ``time_s`` and ``share``; None for a plan without web clients."""
+    """The knobs, ``clock``, ``seed``, ``time_s`` and ``share``; None for a plan without web clients."""
     of_kind = streams.filter(pl.col("kind").cast(pl.String) == CLOSEUP_KIND)
     if of_kind.is_empty():
         return None
-    rows = downloads(of_kind, METRICS[CLOSEUP_METRIC], [*knobs, "seed"])
-    incidence = rows.incidence()
-    grid_s = np.linspace(0, _until_s(incidence.quantiles(np.array([0.9]))[:, 0], knobs), _STEPS + 1)
-    shares = incidence.at(grid_s)
-    frames = []
-    for _, chosen in rows.keys.with_row_index("_row").group_by(list(knobs), maintain_order=True):
-        frames.append(_with_mean(chosen.drop("_row"), grid_s, shares[chosen["_row"].to_numpy()]))
+    until_s, frames = 0.0, []
+    for clock in CLOCKS:
+        rows = downloads(of_kind, metric_at(CLOSEUP_BYTE, clock), [*knobs, "seed"])
+        incidence = rows.incidence()
+        until_s = until_s or _until_s(incidence.quantiles(np.array([0.9]))[:, 0], knobs)
+        grid_s = np.linspace(0, until_s, _STEPS + 1)
+        shares = incidence.at(grid_s)
+        for _, chosen in rows.keys.with_row_index("_row").group_by(list(knobs), maintain_order=True):
+            frame = _with_mean(chosen.drop("_row"), grid_s, shares[chosen["_row"].to_numpy()])
+            frames.append(frame.with_columns(clock=pl.lit(clock)))
     return pl.concat(frames)
 
 
@@ -115,8 +173,9 @@ CLOSEUP = Statistic(
     "closeup",
     "a moment of the first seconds: the share of web downloads that have their first byte by then",
     KNOB_COLUMNS
+    | texts("what starts the clock: the opening of the SOCKS connection, or the request", "clock")
     | counts("seed of the network; null: the mean over networks", "seed")
-    | numbers("seconds since the download began", "time_s")
+    | numbers("seconds since then", "time_s")
     | numbers("share of downloads", "share"),
     unless_perf_alone(lambda analysis: closeup(analysis.once(measured_downloads), analysis.levels)),
 )

@@ -47,12 +47,13 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.incidence import unless_perf_alone
-from torsweep.stats.streams.medians import CLIENT_MEDIAN, QUANTILES, quantiles_of_runs
+from torsweep.stats.streams.medians import CLIENT_MEDIAN, MEAN, QUANTILES, quantiles_of_runs
 from torsweep.stats.text import TextTable, by_variant, percent_text
 
 FAMILIES = (
     ("median_s",),
     (CLIENT_MEDIAN,),
+    (MEAN,),
     tuple(name for name in QUANTILES if name != "median_s"),
 )
 """Estimands whose comparisons are adjusted together, within a kind and a metric."""

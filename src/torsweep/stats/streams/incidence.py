@@ -1,13 +1,15 @@
 """Times of downloads, and curves that leave none out: Aalen–Johansen cumulative incidence of completion.
 
-In: a ``streams`` table. Out: :class:`Downloads`: per download a time, an event and the number of its group (a
-run, or a client of a run), and of these :class:`Incidence`: for each group, the share of downloads that are
-complete within a time.
+In: a ``streams`` table. Out: :class:`Downloads`: per download a time, an event, the time at which it came
+under observation and the number of its group (a run, or a client of a run); and of these :class:`Incidence`:
+for each group, the share of downloads that are complete within a time.
 
 A download that failed or timed out is an outcome that competes with completion: it will never complete.
-One cut off by the end of the run is right-censored: it says only that it took longer. With no censoring
-the curve is the share of all downloads, failed ones included, that completed by then, so it tops out at
-one minus the failure rate. Source: Aalen & Johansen, Scandinavian Journal of Statistics 5 (1978) 141–150.
+One cut off by the end of the run is right-censored: it says only that it took longer. One that was under way
+when the warm-up ended is left-truncated: it is at risk from the time that it had taken by then. Without
+either, the curve is the share of all downloads, failed ones included, that completed by then, so it tops out
+at one minus the failure rate. Sources: Aalen & Johansen, Scandinavian Journal of Statistics 5 (1978) 141–150;
+delayed entry: Andersen, Borgan, Gill & Keiding, Statistical Models Based on Counting Processes (1993), III.3.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ CENSORED, COMPLETE, COMPETING = 0, 1, 2
 
 _ROUNDING = 1e-9
 """How far a sum of many probabilities may fall short of a quantile and still be that quantile."""
+
+_NO_SURVIVAL = -800.0
+"""The logarithm of a survival of 0: its exponential is 0, and sums over many groups stay exact."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,12 +82,16 @@ class Incidence:
 
 
 def cumulative_incidence(
-    times: npt.NDArray, events: npt.NDArray, groups: npt.NDArray, group_count: int
+    times: npt.NDArray,
+    events: npt.NDArray,
+    groups: npt.NDArray,
+    group_count: int,
+    entries: npt.NDArray | None = None,
 ) -> Incidence:
     """The Aalen–Johansen estimate of the incidence of completion in each group.
 
     ``times`` (any unit), ``events`` (the module's constants) and ``groups`` (0 … ``group_count`` − 1) have
-    one entry for each download.
+    one entry for each download, and so have ``entries``, from when it is at risk; without, all are from 0.
 
     With n_j at risk and S the all-cause Kaplan–Meier curve, F(t) = Σ S(t_j−) · complete_j / n_j. Tied
     events are taken one after another, censored ones last: the products telescope to the same sum.
@@ -91,11 +100,15 @@ def cumulative_incidence(
     times, events, groups = times[order], events[order], groups[order]
     first = np.searchsorted(groups, np.arange(group_count + 1))
     at_risk = first[groups + 1] - np.arange(len(groups))
+    if entries is not None:
+        at_risk = at_risk - _not_entered(times, groups, entries[order], first)
     ended = events != CENSORED
     with np.errstate(divide="ignore"):
         log_stay = np.log1p(np.where(ended, -1.0 / at_risk, 0.0))
-    # Survival falls to 0 only at the last row of a group, after which nothing of the group is left.
-    log_stay[np.isneginf(log_stay)] = 0.0
+    # Where the last one at risk ends, survival falls to 0: nothing that enters later can raise the curve.
+    log_stay[np.isneginf(log_stay)] = _NO_SURVIVAL
+    last = first[1:][np.diff(first) > 0] - 1
+    log_stay[last] = 0.0
     survival_before = np.exp(_running_sum(log_stay, first, groups) - log_stay)
     share = _running_sum(survival_before * (events == COMPLETE) / at_risk, first, groups)
     complete = events == COMPLETE
@@ -106,20 +119,45 @@ def cumulative_incidence(
     )
 
 
+def _not_entered(
+    times: npt.NDArray, groups: npt.NDArray, entries: npt.NDArray, first: npt.NDArray
+) -> npt.NDArray[np.int64]:
+    """How many downloads of its group come under observation at or after each of ``times``, in the order of
+    groups and times."""
+    outside = np.zeros(len(times), np.int64)
+    late = np.flatnonzero(entries > 0)
+    for group in np.unique(groups[late]):
+        section = slice(first[group], first[group + 1])
+        waiting = np.sort(entries[section][entries[section] > 0])
+        outside[section] = len(waiting) - np.searchsorted(waiting, times[section], side="left")
+    return outside
+
+
 def _running_sum(values: Floats, first: npt.NDArray, groups: npt.NDArray) -> Floats:
     """Cumulative sums that start anew in each group."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     return total[1:] - total[first[groups]]
 
 
+CLOCKS = OPENING, REQUEST = ("opening", "request")
+"""What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
+
+_CLOCK_NAMES = {OPENING: "from the opening of the SOCKS connection", REQUEST: "from the request"}
+
+
+def clock_text(clock: str) -> str:
+    """``from the request``."""
+    return _CLOCK_NAMES[clock]
+
+
 @dataclass(frozen=True)
 class Metric:
-    """A time of a download: its column, its name on an axis, and from when it counts."""
+    """A time of a download: its column, its name on an axis, and what starts its clock."""
 
     name: str
     column: str
     label: str
-    after_command: bool = False
+    clock: str = OPENING
 
 
 METRICS = {
@@ -127,12 +165,18 @@ METRICS = {
     for metric in (
         Metric("ttfb", "first_byte_us", "Time to first byte"),
         Metric("ttlb", "last_byte_us", "Time to last byte"),
-        Metric("ttfb_after_command", "first_byte_after_command_us", "Time to first byte after command", True),
-        Metric("ttlb_after_command", "last_byte_after_command_us", "Time to last byte after command", True),
+        Metric("ttfb_after_command", "first_byte_after_command_us", "Time to first byte", REQUEST),
+        Metric("ttlb_after_command", "last_byte_after_command_us", "Time to last byte", REQUEST),
     )
 }
-"""By name. The first two count from the opening of the SOCKS connection; the others, which tgentools
-uses, from the SOCKS command, so they leave the wait for a circuit out."""
+"""By name. Those from the request, as tgentools and with it tornettools have them, leave out the wait for a
+circuit."""
+
+
+def metric_at(byte: str, clock: str) -> Metric:
+    """The time to the byte of ``ttfb`` or ``ttlb``, by ``clock``."""
+    return METRICS[byte if clock == OPENING else f"{byte}_after_command"]
+
 
 STREAM_COLUMNS = (
     "client",
@@ -146,17 +190,21 @@ STREAM_COLUMNS = (
 )
 """What the statistics read of a ``streams`` table."""
 
+ENTRY = "entry_us"
+"""How long a download had been under way when the warm-up ended; frames without it have none that was."""
+
 _GROUP = "_group"
 
 
 def measured_downloads(analysis: Analysis) -> pl.DataFrame:
-    """Seed, knobs and :data:`STREAM_COLUMNS` of every download, or page, of a plan after the warm-up.
+    """Every download, or page, of a plan that was under way after the warm-up: seed, knobs,
+    :data:`STREAM_COLUMNS` and :data:`ENTRY`.
 
     Raises InputError when there is none.
     """
-    streams = with_pages(analysis.tables.streams(STREAM_COLUMNS), ["seed", *analysis.knobs])
+    streams = with_pages(analysis.tables.streams((*STREAM_COLUMNS, ENTRY)), ["seed", *analysis.knobs])
     if streams.is_empty():
-        raise InputError("holds no download that started after the warm-up", file=analysis.tables.directory)
+        raise InputError("holds no download after the warm-up", file=analysis.tables.directory)
     return streams
 
 
@@ -176,17 +224,28 @@ def unless_perf_alone(compute: Compute) -> Compute:
 
 @dataclass(frozen=True)
 class Downloads:
-    """Times in seconds, events and group numbers, one entry for each download; ``keys`` has one row for each
-    group."""
+    """Times in seconds, events, group numbers and the times from which they are at risk, one entry for each
+    download; ``keys`` has one row for each group."""
 
     times_s: npt.NDArray[np.float64]
     events: npt.NDArray[np.int8]
     groups: npt.NDArray[np.int64]
     keys: pl.DataFrame
+    entries_s: npt.NDArray[np.float64]
 
     def incidence(self) -> Incidence:
         """The curve of each group, in the order of ``keys``."""
-        return cumulative_incidence(self.times_s, self.events, self.groups, self.keys.height)
+        return cumulative_incidence(self.times_s, self.events, self.groups, self.keys.height, self.entries_s)
+
+    def means_s(self) -> Floats:
+        """The mean of each group by Little's law: all the time that downloads waited under observation, over
+        the number that got as far; NaN where none did.
+
+        A download that fails, is cut off, or waits all the time adds its wait and no completion.
+        """
+        waited = np.bincount(self.groups, self.times_s - self.entries_s, self.keys.height)
+        complete = np.bincount(self.groups, self.events == COMPLETE, self.keys.height)
+        return np.where(complete > 0, waited / np.maximum(complete, 1), np.nan)
 
 
 def downloads(streams: pl.DataFrame, metric: Metric, by: Sequence[str]) -> Downloads:
@@ -194,16 +253,18 @@ def downloads(streams: pl.DataFrame, metric: Metric, by: Sequence[str]) -> Downl
 
     A download that got as far as the metric counts as complete then, whatever became of it later: one
     that fails after its first byte has a time to first byte. Of the others, failed and timed-out ones
-    compete at the moment they ended and unfinished ones are censored at the end of the run.
+    compete at the moment they ended and unfinished ones are censored at the end of the run. One that had got
+    so far before it came under observation, at the end of the warm-up, is left out.
 
-    Metrics after the command leave out downloads that ended before a command was sent: they have no
-    moment to count from.
+    Times from the request leave out downloads that ended before there was one: they have no moment to count
+    from.
     """
-    if metric.after_command:
+    if ENTRY not in streams.columns:
+        streams = streams.with_columns(pl.lit(0).alias(ENTRY))
+    zero_us: pl.Expr = pl.lit(0)
+    if metric.clock == REQUEST:
         streams = streams.filter(pl.col("command_us").is_not_null())
-        waited = pl.col("observed_us") - pl.col("command_us")
-    else:
-        waited = pl.col("observed_us")
+        zero_us = pl.col("command_us")
     event = (
         pl.when(pl.col(metric.column).is_not_null())
         .then(COMPLETE)
@@ -212,11 +273,20 @@ def downloads(streams: pl.DataFrame, metric: Metric, by: Sequence[str]) -> Downl
         .otherwise(COMPETING)
     )
     keys = streams.select(by).unique().sort(by).with_row_index(_GROUP)
-    rows = streams.join(keys, on=by, how="left", maintain_order="left").select(
-        pl.col(_GROUP).cast(pl.Int64),
-        (pl.coalesce(pl.col(metric.column), waited) / 1e6).alias("time_s"),
-        event.cast(pl.Int8).alias("event"),
+    rows = (
+        streams.join(keys, on=by, how="left", maintain_order="left")
+        .select(
+            pl.col(_GROUP).cast(pl.Int64),
+            (pl.coalesce(pl.col(metric.column), pl.col("observed_us") - zero_us) / 1e6).alias("time_s"),
+            event.cast(pl.Int8).alias("event"),
+            ((pl.col(ENTRY) - zero_us).clip(0) / 1e6).alias("entry_s"),
+        )
+        .filter((pl.col("time_s") > pl.col("entry_s")) | (pl.col("entry_s") == 0))
     )
     return Downloads(
-        rows["time_s"].to_numpy(), rows["event"].to_numpy(), rows[_GROUP].to_numpy(), keys.drop(_GROUP)
+        rows["time_s"].to_numpy(),
+        rows["event"].to_numpy(),
+        rows[_GROUP].to_numpy(),
+        keys.drop(_GROUP),
+        rows["entry_s"].to_numpy(),
     )

@@ -17,8 +17,8 @@ from torsweep.engines.draws import PAGE
 def with_pages(streams: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
     """``streams`` with pages in place of their objects; the columns ``run`` tell runs apart.
 
-    A page is complete when all of its objects are. One that began in the warm-up is left out, whenever its
-    later objects began.
+    A page is complete when all of its objects are. One that was under way when the warm-up ended comes under
+    observation as its first object would.
     """
     page, by = pl.col("stream") // PAGE, [*run, "client", "_page"]
     objects = streams.filter(page > 0).with_columns(page.alias("_page")).sort("stream", maintain_order=True)

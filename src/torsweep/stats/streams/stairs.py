@@ -17,11 +17,12 @@ the statistic asks for *recurrence*:
 4. The **depth** is its square root, with its sign: the relative deviation (r.m.s.) of the density that comes
    back each period. A sine of relative amplitude a has depth a/√2; a smooth density has depth 0.
 
-A step is called visible from a depth of 0.354 on: there, for a sine, a = ½ and the risers are three times
-as steep as the treads.
+Stairs have two grades. They are **pronounced** from a depth of 0.354 on: there, for a sine, a = ½ and the
+risers are three times as steep as the treads. They are **present** when the depth is above that of a smooth
+distribution of the same runs, paired by network.
 
-The *smooth null* repeats the statistic after moving every time by an independent uniform half period either
-way, which keeps the shape of the distribution and wipes the period out.
+The smooth distribution is that of the same times, each moved by an independent uniform half period either
+way, which keeps its shape and wipes the period out.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ import polars as pl
 from torsweep import seeds
 from torsweep.errors import InputError
 from torsweep.stats.statistic import Analysis
-from torsweep.stats.streams.incidence import METRICS, measured_downloads
+from torsweep.stats.streams.incidence import ENTRY, METRICS, measured_downloads
 from torsweep.units import NANOSECONDS_PER, parse_quantity
 
-VISIBLE_DEPTH = 0.5 / np.sqrt(2)
+PRONOUNCED_DEPTH = 0.5 / np.sqrt(2)
 BINS_PER_PERIOD = 20
 PERIODS_SEEN = 200
 """Periods from the front of the distribution on that the statistic looks at."""
@@ -52,19 +53,23 @@ LEAST_WEIGHT_SHARE = 0.05
 """Where less than this share of downloads has weight (nearly all stand within one period), the depth is
 reckoned as if this share had: a step that hardly any download takes is not seen in a CDF."""
 
+RESAMPLES = 99
+"""Smooth distributions that a depth is compared with."""
+
 FEWEST_TIMES = 100
 """Fewest downloads that give a depth."""
 
 
 @dataclass(frozen=True)
 class Stairs:
-    """Depth of the stair-step, and the 97.5th percentile of the depth under the smooth null.
+    """Depth of the stair-step; mean and 97.5th percentile of smooth distributions' of the same times.
 
     NaN where there are fewer than 100 downloads, or so few for the number of bins that counting noise
     (one standard error) would be a visible step.
     """
 
     depth: float
+    smooth_mean: float
     smooth_null: float
 
     @property
@@ -73,20 +78,20 @@ class Stairs:
         return bool(self.depth > self.smooth_null)
 
 
-def stairs(
-    times_s: npt.NDArray[np.float64], period_s: float, generator: np.random.Generator, resamples: int = 99
-) -> Stairs:
+def stairs(times_s: npt.NDArray[np.float64], period_s: float, generator: np.random.Generator) -> Stairs:
     """The stair-step of period ``period_s`` in ``times_s`` (seconds, in any order, no NaN)."""
     front_s = float(np.quantile(times_s, FRONT)) if len(times_s) else 0.0
     depth = stair_depth(times_s, period_s, front_s)
-    if not np.isfinite(depth) or resamples == 0:
-        return Stairs(depth, np.nan)
+    if not np.isfinite(depth):
+        return Stairs(depth, np.nan, np.nan)
     null = [
         stair_depth(times_s + generator.uniform(-period_s / 2, period_s / 2, len(times_s)), period_s, front_s)
-        for _ in range(resamples)
+        for _ in range(RESAMPLES)
     ]
     known = [value for value in null if np.isfinite(value)]
-    return Stairs(depth, float(np.quantile(known, 0.975)) if known else np.nan)
+    if not known:
+        return Stairs(depth, np.nan, np.nan)
+    return Stairs(depth, float(np.mean(known)), float(np.quantile(known, 0.975)))
 
 
 def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: float | None = None) -> float:
@@ -113,7 +118,7 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
     product = (deviation[:-lag] * deviation[lag:])[seen] / weight[seen]
     total = max(weight.sum(), LEAST_WEIGHT_SHARE * len(times_s))
     # Each product has variance 1 without a step: with thin counts their mean alone would look like one.
-    if np.sqrt(seen.sum()) / total > VISIBLE_DEPTH**2:
+    if np.sqrt(seen.sum()) / total > PRONOUNCED_DEPTH**2:
         return float("nan")
     recurrent = product.sum() / total
     return float(np.sign(recurrent) * np.sqrt(abs(recurrent)))
@@ -121,13 +126,9 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
 
 @dataclass
 class StairTable:
-    """Stair-steps measured so far: (kind, metric, variant, period, seed) → :class:`Stairs`.
-
-    ``resamples`` is the size of the smooth null, 0 where the depth alone will do.
-    """
+    """Stair-steps measured so far: (kind, metric, variant, period, seed) → :class:`Stairs`."""
 
     streams: pl.DataFrame
-    resamples: int = 99
     measured: dict[tuple[str, str, tuple[tuple[str, str], ...], str, int], Stairs] = field(
         default_factory=dict
     )
@@ -137,10 +138,10 @@ class StairTable:
         """Seeds of all networks of the plan."""
         return self.streams["seed"].unique().sort().to_list()
 
-    def depths(self, kind: str, metric: str, variant: Mapping[str, str], period: str) -> np.ndarray:
-        """Depth of the step of width ``period`` (``100ms``) in each network of the plan, in order of seeds.
+    def steps(self, kind: str, metric: str, variant: Mapping[str, str], period: str) -> list[Stairs]:
+        """The step of width ``period`` (``100ms``) in each network of the plan, in order of seeds.
 
-        NaN for a network in which too few downloads of ``variant`` got that far.
+        Without a depth in a network in which too few downloads of ``variant`` got that far.
         """
         levels = tuple(variant.items())
         chosen = self.streams.filter(
@@ -148,15 +149,15 @@ class StairTable:
             pl.col(METRICS[metric].column).is_not_null(),
             *(pl.col(knob).cast(pl.String) == level for knob, level in levels),
         )
-        depths = []
+        steps = []
         for seed in self.networks:
             key = (kind, metric, levels, period, seed)
             if key not in self.measured:
                 times_s = chosen.filter(pl.col("seed") == seed)[METRICS[metric].column].to_numpy() / 1e6
                 generator = seeds.stream(seed, "stairs", *map(str, key))
-                self.measured[key] = stairs(times_s, _seconds(period), generator, self.resamples)
-            depths.append(self.measured[key].depth)
-        return np.array(depths)
+                self.measured[key] = stairs(times_s, _seconds(period), generator)
+            steps.append(self.measured[key])
+        return steps
 
     def rows(self) -> list[dict[str, object]]:
         """One for each variant, period and network: the depth, and the most a smooth distribution gives."""
@@ -168,6 +169,7 @@ class StairTable:
                 "period": period,
                 "seed": seed,
                 "depth": step.depth,
+                "smooth_mean": step.smooth_mean,
                 "smooth_null": step.smooth_null,
                 "above_smooth": step.above_smooth,
             }
@@ -176,8 +178,8 @@ class StairTable:
 
 
 def stair_table(analysis: Analysis) -> StairTable:
-    """The stair-steps of a plan, none of which is measured yet."""
-    return StairTable(analysis.once(measured_downloads))
+    """The stair-steps of a plan, of downloads that began after the warm-up; none is measured yet."""
+    return StairTable(analysis.once(measured_downloads).filter(pl.col(ENTRY) == 0))
 
 
 def _seconds(period: str) -> float:

@@ -1,0 +1,73 @@
+"""Clients that got nothing for a long time, as shares of all.
+
+In: measures.csv. Out: a panel for each kind of client and each span (the last minute of the run, the whole
+measured time), facets for the second knob and those after it; a mark for each level of the first knob: the
+mean over networks and its 95 % interval.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from plotting.drawing.axes import share_text
+from plotting.drawing.facets import MARK, Facets
+from plotting.drawing.palette import level_name
+from plotting.drawing.source import Source, kind_title
+from plotting.drawing.style import canvas, nothing
+
+TITLE = "Clients without progress"
+HOW_TO_READ = (
+    "The share of clients that got no payload byte in that time, although they had a download under way or "
+    "never began one. Such a client adds nothing, or one download, to the median over downloads."
+)
+NEEDS = ("measures", "outcomes")
+_SPANS = {
+    "clients_stalled": "no byte in\nthe last minute",
+    "clients_without_progress": "no byte in the\nmeasured time",
+}
+_ROW_IN = 1.2
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    facets = Facets.of(source.knobs)
+    points = source.summary("measures").filter(pl.col("measure").is_in(list(_SPANS)))
+    several = len(source.provenance.seeds) > 1
+    caption = source.caption(
+        "Marks: means over networks; lines: 95 % t-intervals over networks."
+        if several
+        else source.band_note()
+    )
+    if points.is_empty():
+        engine = source.provenance.engine
+        return nothing(f"{engine} does not say when clients got their latest byte", points, caption)
+    placed = points.with_columns(level=pl.col(facets.knob).replace_strict(_names(facets)))
+    things = {
+        f"{kind_title(kind)} clients,\n{span}": placed.filter(measure=measure, group=kind)
+        for kind in source.kinds()
+        for measure, span in _SPANS.items()
+    }
+    things = {name: own for name, own in things.items() if not own.is_empty()}
+    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
+    plot = (
+        facets.plot(facets.place(things), things, x="level", y="mean")
+        .add(so.Range(linewidth=1.4, linestyle="-"), ymin="mean_low", ymax="mean_high", legend=False)
+        .add(MARK, marker=facets.knob, legend=False)
+        .scale(x=so.Nominal(order=list(_names(facets).values())))
+        .share(y="row")
+    )
+    for panel in facets.put(plot, figure, things, ""):
+        # A mark at zero is whole.
+        panel.axis.set_ylim(bottom=-0.05 * panel.axis.get_ylim()[1])
+        panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: share_text(share)))
+        panel.axis.margins(x=0.2)
+    return figure, points, caption
+
+
+def _names(facets: Facets) -> dict[str, str]:
+    """The levels of the first knob as they stand below the axis."""
+    return {level: level_name(level) for level in facets.levels}
