@@ -14,6 +14,7 @@
 //! and the directory traffic that shares the buckets. Studies of limits of single connections need the
 //! former.
 
+use crate::counts::signed;
 use crate::ticks::Ticks;
 use crate::time::{Span, Time};
 
@@ -67,7 +68,7 @@ impl Buckets {
     /// ticks every `clock_quantum` (none: a precise clock).
     ///
     /// # Panics
-    /// When an interval brings 2^63 bytes or more.
+    /// When an interval brings 2^63 bytes or more, or that is the burst.
     pub fn new(refill: Refill, rate: u64, burst: u64, clock_quantum: Span) -> Self {
         let step_ns = match refill {
             Refill::Lazy { .. } => STEP.ns(),
@@ -75,12 +76,13 @@ impl Buckets {
         };
         let per_step = u128::from(rate) * u128::from(step_ns) / 1_000_000_000;
         let per_step = i64::try_from(per_step).expect("at most 2^37 bytes per second for an hour");
+        let burst = signed(burst);
         let mut buckets = Self {
-            read: burst as i64,
-            write: burst as i64,
+            read: burst,
+            write: burst,
             refill,
             per_step: per_step.max(1),
-            burst: (burst as i64).max(per_step.max(1)),
+            burst: burst.max(per_step.max(1)),
             last_stamp: 0,
             next: Time::START,
             clock_quantum,
@@ -129,7 +131,7 @@ impl Buckets {
             _ => 0,
         };
         debug_assert!(steps > 0);
-        let tokens = self.per_step.saturating_mul(steps as i64);
+        let tokens = self.per_step.saturating_mul(i64::try_from(steps).unwrap_or(i64::MAX));
         self.read = self.read.saturating_add(tokens).min(self.burst);
         self.write = self.write.saturating_add(tokens).min(self.burst);
         self.note_stamp(stamp - remainder);
@@ -155,10 +157,10 @@ impl Buckets {
 /// src/core/mainloop/connection.c). `base` is the size of a cell for channels and of its payload for
 /// connections to servers.
 pub fn share(base: u64, available: i64) -> u64 {
-    if available <= 0 {
-        return 0;
-    }
-    let available = available as u64;
+    let available = match u64::try_from(available) {
+        Ok(available @ 1..) => available,
+        Ok(0) | Err(_) => return 0,
+    };
     let eighth = available / 8;
     (eighth - eighth % base).clamp(4 * base, 32 * base).min(available)
 }

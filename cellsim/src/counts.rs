@@ -5,8 +5,20 @@
 /// # Panics
 /// At 2^32 and more, which no packet, window or buffer of TCP and Tor holds.
 #[inline]
-pub fn narrow(count: u64) -> u32 {
-    u32::try_from(count).expect("a count below 2^32")
+pub fn narrow<T>(count: T) -> u32
+where
+    u32: TryFrom<T>,
+{
+    u32::try_from(count).ok().expect("a count below 2^32")
+}
+
+/// A count as a balance that may fall below 0.
+///
+/// # Panics
+/// At 2^63 and more: the longest run has 2^50 ns, and no bucket or window holds so many bytes.
+#[inline]
+pub fn signed(count: u64) -> i64 {
+    i64::try_from(count).expect("a count below 2^63")
 }
 
 /// A number of cells that move together, in 16 bits.

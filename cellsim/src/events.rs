@@ -8,79 +8,92 @@ mod blocks;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId};
 use crate::time::Time;
 use blocks::{Blocks, List};
 
-/// What happens, with the index of what it happens to.
+/// What happens, and to what. Numbers beside an index tell events of one thing apart, or say how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Bytes of pipe `a` have crossed the network and are at the receiver's down-link.
-    Arrive,
-    /// Bytes of pipe `a` have left the receiver's down-link queue.
-    Deliver,
-    /// The segment of pipe `a` that starts at `b` was sent again and is at the receiver's down-link.
-    ArriveAgain,
-    /// The segment of pipe `a` that starts at `b` and was sent again has left the down-link queue.
-    HoleFilled,
-    /// The retransmission timer of pipe `a`.
-    RetransmissionTimer,
-    /// An acknowledgement that the sender of pipe `a` waits for has come.
-    Acknowledged,
-    /// The timer that wakes the blocked connections of relay `a`.
-    BucketWake,
-    /// The timer of the channel scheduler of relay `a`.
-    Scheduler,
-    /// The connection of pipe `a` is ready for cells.
-    ChannelOpen,
-    /// Client `a` starts to build circuits.
-    ClientStart,
-    /// Client `a` opens its next stream.
-    StreamStart,
-    /// Circuit `a` has been under construction for too long (`b`: its number, cut to 32 bits).
-    BuildTimeout,
-    /// Download `a` has waited too long for its CONNECTED (`b`: attempt).
-    ConnectTimeout,
-    /// Download `a` has used up all its time (`b`: generation).
-    StreamTimeout,
-    /// The exit's connection to the server of edge `a` is open (`b`: generation).
-    ServerConnected,
+pub enum Event {
+    /// So many bytes of a pipe have crossed the network and are at the receiver's down-link.
+    Arrive(PipeId, u32),
+    /// So many bytes of a pipe have left the receiver's down-link queue.
+    Deliver(PipeId, u32),
+    /// The segment that starts there (cut to 32 bits) was sent again and is at the receiver's down-link.
+    ArriveAgain(PipeId, u32),
+    /// The segment that starts there (cut to 32 bits) and was sent again has left the down-link queue.
+    HoleFilled(PipeId, u32),
+    /// The retransmission timer of a pipe.
+    RetransmissionTimer(PipeId),
+    /// An acknowledgement that the sender of a pipe waits for has come.
+    Acknowledged(PipeId),
+    /// The timer that wakes the blocked connections of a relay.
+    BucketWake(HostId),
+    /// The timer of the channel scheduler of a relay.
+    Scheduler(HostId),
+    /// The connection of a pipe is ready for cells.
+    ChannelOpen(PipeId),
+    /// A client starts to build circuits.
+    ClientStart(ClientId),
+    /// A client opens its next stream.
+    StreamStart(ClientId),
+    /// The circuit of this number (cut to 32 bits) has been under construction for too long.
+    BuildTimeout(CircuitId, u32),
+    /// A download has waited too long for its CONNECTED, in this attempt.
+    ConnectTimeout(DownloadId, u32),
+    /// The download of this generation has used up all its time.
+    StreamTimeout(DownloadId, u32),
+    /// The exit's connection to the server of the edge of this generation is open.
+    ServerConnected(EdgeId, u32),
     /// A second of simulated time is over.
     Second,
 }
 
-impl Kind {
-    const ALL: [Kind; 16] = [
-        Kind::Arrive,
-        Kind::Deliver,
-        Kind::ArriveAgain,
-        Kind::HoleFilled,
-        Kind::RetransmissionTimer,
-        Kind::Acknowledged,
-        Kind::BucketWake,
-        Kind::Scheduler,
-        Kind::ChannelOpen,
-        Kind::ClientStart,
-        Kind::StreamStart,
-        Kind::BuildTimeout,
-        Kind::ConnectTimeout,
-        Kind::StreamTimeout,
-        Kind::ServerConnected,
-        Kind::Second,
-    ];
-}
+impl Event {
+    /// The number of its kind, and its operands: what [`Self::from_operands`] makes it of again.
+    #[inline]
+    fn operands(self) -> (u8, u32, u32) {
+        match self {
+            Self::Arrive(pipe, bytes) => (0, pipe.0, bytes),
+            Self::Deliver(pipe, bytes) => (1, pipe.0, bytes),
+            Self::ArriveAgain(pipe, start) => (2, pipe.0, start),
+            Self::HoleFilled(pipe, start) => (3, pipe.0, start),
+            Self::RetransmissionTimer(pipe) => (4, pipe.0, 0),
+            Self::Acknowledged(pipe) => (5, pipe.0, 0),
+            Self::BucketWake(relay) => (6, relay.0, 0),
+            Self::Scheduler(relay) => (7, relay.0, 0),
+            Self::ChannelOpen(pipe) => (8, pipe.0, 0),
+            Self::ClientStart(client) => (9, client.0, 0),
+            Self::StreamStart(client) => (10, client.0, 0),
+            Self::BuildTimeout(circuit, number) => (11, circuit.0, number),
+            Self::ConnectTimeout(download, attempt) => (12, download.0, attempt),
+            Self::StreamTimeout(download, generation) => (13, download.0, generation),
+            Self::ServerConnected(edge, generation) => (14, edge.0, generation),
+            Self::Second => (15, 0, 0),
+        }
+    }
 
-/// One entry of the queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Event {
-    /// When it happens.
-    pub time: Time,
-    /// What happens.
-    pub kind: Kind,
-    /// The index of what it happens to.
-    pub a: u32,
-    /// A second number, by kind.
-    pub b: u32,
+    #[inline]
+    fn from_operands(kind: u8, a: u32, b: u32) -> Self {
+        match kind {
+            0 => Self::Arrive(PipeId(a), b),
+            1 => Self::Deliver(PipeId(a), b),
+            2 => Self::ArriveAgain(PipeId(a), b),
+            3 => Self::HoleFilled(PipeId(a), b),
+            4 => Self::RetransmissionTimer(PipeId(a)),
+            5 => Self::Acknowledged(PipeId(a)),
+            6 => Self::BucketWake(HostId(a)),
+            7 => Self::Scheduler(HostId(a)),
+            8 => Self::ChannelOpen(PipeId(a)),
+            9 => Self::ClientStart(ClientId(a)),
+            10 => Self::StreamStart(ClientId(a)),
+            11 => Self::BuildTimeout(CircuitId(a), b),
+            12 => Self::ConnectTimeout(DownloadId(a), b),
+            13 => Self::StreamTimeout(DownloadId(a), b),
+            14 => Self::ServerConnected(EdgeId(a), b),
+            _ => Self::Second,
+        }
+    }
 }
 
 /// log2 of the nanoseconds in a slot of the wheel: about two milliseconds, the model's own: docs/cellsim.md says what
@@ -121,13 +134,14 @@ const _: () = assert!(OFFSET_PLACE - ORDER_PLACE == 30, "a slot has fewer than 2
 impl Packed {
     /// Its order is to be added.
     #[inline]
-    fn new(event: Event) -> Self {
-        let offset = event.time.ns() & ((1 << PERIOD_SHIFT) - 1);
+    fn new(time: Time, event: Event) -> Self {
+        let offset = time.ns() & ((1 << PERIOD_SHIFT) - 1);
+        let (kind, a, b) = event.operands();
         Self(
             u128::from(offset) << OFFSET_PLACE
-                | u128::from(event.kind as u8) << (A_BITS + B_BITS)
-                | u128::from(event.b) << A_BITS
-                | u128::from(event.a),
+                | u128::from(kind) << (A_BITS + B_BITS)
+                | u128::from(b) << A_BITS
+                | u128::from(a),
         )
     }
 
@@ -143,13 +157,16 @@ impl Packed {
         (self.0 >> OFFSET_PLACE) as u32
     }
 
-    fn unpack(self, period: u64) -> Event {
-        Event {
-            time: Time::from_ns(period << PERIOD_SHIFT | u64::from(self.offset())),
-            kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS) & ((1 << KIND_BITS) - 1)) as usize],
-            a: (self.0 & LOW_BITS) as u32,
-            b: (self.0 >> A_BITS & LOW_BITS) as u32,
-        }
+    /// When it happens, if its period is `period`.
+    #[inline]
+    fn time(self, period: u64) -> Time {
+        Time::from_ns(period << PERIOD_SHIFT | u64::from(self.offset()))
+    }
+
+    #[inline]
+    fn event(self) -> Event {
+        let kind = (self.0 >> (A_BITS + B_BITS) & ((1 << KIND_BITS) - 1)) as u8;
+        Event::from_operands(kind, (self.0 & LOW_BITS) as u32, (self.0 >> A_BITS & LOW_BITS) as u32)
     }
 }
 
@@ -245,8 +262,8 @@ impl EventQueue {
     ///
     /// # Panics
     /// When its slot of time is over: it would come out a round of the wheel later.
-    pub fn push(&mut self, time: Time, kind: Kind, a: u32, b: u32) {
-        let event = Packed::new(Event { time, kind, a, b });
+    pub fn push(&mut self, time: Time, event: Event) {
+        let event = Packed::new(time, event);
         let (slot, period) = (slot_of(time), period_of(time));
         assert!(slot >= self.slot, "an event of the past");
         if slot == self.slot {
@@ -272,8 +289,8 @@ impl EventQueue {
         self.in_wheel += 1;
     }
 
-    /// Take out the earliest event, if it comes no later than `end`.
-    pub fn pop_until(&mut self, end: Time) -> Option<Event> {
+    /// Take out the earliest event and its time, if it comes no later than `end`.
+    pub fn pop_until(&mut self, end: Time) -> Option<(Time, Event)> {
         // Ends: a step without an event moves to a later slot, at most to that of `end`.
         loop {
             let due = self.due.get(self.done).copied();
@@ -289,8 +306,8 @@ impl EventQueue {
                     continue;
                 }
             };
-            let event = first.unpack(self.period());
-            if event.time > end {
+            let time = first.time(self.period());
+            if time > end {
                 return None;
             }
             if is_late {
@@ -298,15 +315,14 @@ impl EventQueue {
             } else {
                 self.done += 1;
             }
-            return Some(event);
+            return Some((time, first.event()));
         }
     }
 
     /// The event that comes `distance` places after the next one, as far as is known now.
     #[inline]
-    pub fn ahead(&self, distance: usize) -> Option<(Kind, u32)> {
-        let event = self.due.get(self.done + distance)?.unpack(0);
-        Some((event.kind, event.a))
+    pub fn ahead(&self, distance: usize) -> Option<Event> {
+        self.due.get(self.done + distance).map(|packed| packed.event())
     }
 
     /// Memory that it holds, bytes.
@@ -364,8 +380,8 @@ mod tests {
         let slot = 1 << SLOT_SHIFT;
         for turn in 0..WHEEL {
             let start = turn * slot;
-            queue.push(Time::from_ns(start + 1_000 * slot), Kind::Arrive, 0, 0);
-            (0..1_000).for_each(|event| queue.push(Time::from_ns(start + slot + event), Kind::Arrive, 0, 0));
+            queue.push(Time::from_ns(start + 1_000 * slot), Event::Second);
+            (0..1_000).for_each(|event| queue.push(Time::from_ns(start + slot + event), Event::Second));
             while queue.pop_until(Time::from_ns(start + 2 * slot - 1)).is_some() {}
         }
         assert!(queue.bytes() < 1 << 22, "{} bytes", queue.bytes());
@@ -373,27 +389,35 @@ mod tests {
 
     proptest! {
         #[test]
+        fn an_event_comes_out_as_it_went_in(ns in any::<u64>(), kind in 0_u8..16, a in any::<u32>(), b in any::<u32>()) {
+            let event = Event::from_operands(kind, a, b);
+            prop_assert_eq!(event.operands().0, kind);
+            let (time, packed) = (Time::from_ns(ns), Packed::new(Time::from_ns(ns), event));
+            prop_assert_eq!((packed.time(period_of(time)), packed.event()), (time, event));
+        }
+
+        #[test]
         fn comes_out_by_time_then_by_order_of_scheduling(times in prop::collection::vec(
             prop_oneof![0_u64..20, 0_u64..5_000_000, 0_u64..5_000_000_000], 0..300)) {
             let mut queue = EventQueue::default();
             for (index, &time) in (0..).zip(&times) {
-                queue.push(Time::from_ns(time), Kind::Arrive, index, 0);
+                queue.push(Time::from_ns(time), Event::ClientStart(ClientId(index)));
             }
             let mut expected: Vec<(u64, u32)> =
                 (0..).zip(&times).map(|(index, &time)| (time, index)).collect();
             let last = u32::try_from(times.len()).expect("a few hundred");
             expected.sort_unstable();
             let mut found = Vec::new();
-            while let Some(event) = queue.pop_until(Time::from_ns(4_000_000)) {
-                found.push((event.time.ns(), event.a));
+            while let Some((time, Event::ClientStart(client))) = queue.pop_until(Time::from_ns(4_000_000)) {
+                found.push((time.ns(), client.0));
             }
             prop_assert!(found.iter().all(|&(time, _)| time <= 4_000_000));
             let late = found.len();
-            queue.push(Time::from_ns(4_000_001), Kind::Arrive, last, 0);
+            queue.push(Time::from_ns(4_000_001), Event::ClientStart(ClientId(last)));
             expected.push((4_000_001, last));
             expected.sort_unstable();
-            while let Some(event) = queue.pop_until(Time::NEVER) {
-                found.push((event.time.ns(), event.a));
+            while let Some((time, Event::ClientStart(client))) = queue.pop_until(Time::NEVER) {
+                found.push((time.ns(), client.0));
             }
             prop_assert!(found.len() == expected.len() && late <= found.len());
             prop_assert_eq!(found, expected);

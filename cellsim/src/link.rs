@@ -13,6 +13,7 @@
 //! Left out: connections share a link in the order of arrival, not packet by packet.
 
 use crate::counts::whole_part;
+use crate::linux_tcp::kernel::{HEADER_BYTES, MSS_BYTES};
 use crate::time::{Span, Time};
 
 /// How long a packet may wait without being a sign of too long a queue (`TARGET`, Shadow's
@@ -118,6 +119,11 @@ impl CoDel {
 /// Until the next drop, after `count` drops (RFC 8289, 5.2).
 fn control(count: u32) -> Span {
     Span::from_ns(whole_part(INTERVAL.ns() as f64 / f64::from(count).sqrt()))
+}
+
+/// Bytes on a link for `bytes` of a stream with their headers.
+pub fn wire_bytes(bytes: u64) -> u64 {
+    bytes + bytes.div_ceil(MSS_BYTES.into()) * u64::from(HEADER_BYTES)
 }
 
 #[cfg(test)]

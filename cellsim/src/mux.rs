@@ -229,7 +229,7 @@ impl Mux {
         } else if let Some(others) = &mut self.others {
             others.heap.retain(|active| active.queue != queue);
             others.ring.retain(|active| active.queue != queue);
-            self.active = 1 + narrow((others.heap.len() + others.ring.len()) as u64);
+            self.active = 1 + narrow(others.heap.len() + others.ring.len());
             // A sorted list is a heap.
             others.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
             self.rival = others.least();

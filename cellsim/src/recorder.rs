@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::breakdown::Byte;
 use crate::cells::CELL_BYTES;
 use crate::columns::{TABLES, file_name};
+use crate::counts::signed;
 use crate::error::Error;
 use crate::spec::CellPoint;
 use crate::tables::{Table, Value};
@@ -159,9 +160,8 @@ fn microseconds(span: Span) -> Value<'static> {
     count(span.us())
 }
 
-/// Counts and times of a run stay below 2^63: the longest run has 2^50 ns.
 fn count(number: u64) -> Value<'static> {
-    Value::I64(i64::try_from(number).expect("a count below 2^63"))
+    Value::I64(signed(number))
 }
 
 impl Recorder {

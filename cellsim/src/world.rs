@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use crate::breakdown::Breakdown;
 use crate::cells::Run;
 use crate::error::Error;
-use crate::events::{EventQueue, Kind};
+use crate::events::{Event, EventQueue};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
 use crate::linux_tcp::kernel::Kernel;
@@ -174,28 +174,28 @@ impl World {
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
         // Ends: no event lies before the one that scheduled it, and what follows at the same time has moved bytes or
         // cells, of which there are finitely many.
-        while let Some(event) = self.events.pop_until(until) {
-            assert!(event.time >= self.now, "simulated time would go back to {} ns", event.time.ns());
-            self.now = event.time;
+        while let Some((time, event)) = self.events.pop_until(until) {
+            assert!(time >= self.now, "simulated time would go back to {} ns", time.ns());
+            self.now = time;
             self.totals.events += 1;
             self.prefetch_ahead();
-            match event.kind {
-                Kind::Arrive => self.arrive(PipeId(event.a), event.b),
-                Kind::Deliver => self.deliver(PipeId(event.a), event.b),
-                Kind::ArriveAgain => self.arrive_again(PipeId(event.a), event.b),
-                Kind::HoleFilled => self.hole_filled(PipeId(event.a), event.b),
-                Kind::RetransmissionTimer => self.retransmission_timer(PipeId(event.a)),
-                Kind::Acknowledged => self.acknowledged(PipeId(event.a)),
-                Kind::BucketWake => self.wake(HostId(event.a)),
-                Kind::Scheduler => self.scheduler_timer(HostId(event.a)),
-                Kind::ChannelOpen => self.channel_open(PipeId(event.a)),
-                Kind::ClientStart => self.client_start(ClientId(event.a)),
-                Kind::StreamStart => self.open_next(ClientId(event.a)),
-                Kind::BuildTimeout => self.build_timeout(CircuitId(event.a), event.b),
-                Kind::ConnectTimeout => self.connect_timeout(DownloadId(event.a), event.b),
-                Kind::StreamTimeout => self.download_timeout(DownloadId(event.a), event.b),
-                Kind::ServerConnected => self.server_connected(EdgeId(event.a), event.b),
-                Kind::Second => self.second()?,
+            match event {
+                Event::Arrive(pipe, bytes) => self.arrive(pipe, bytes),
+                Event::Deliver(pipe, bytes) => self.deliver(pipe, bytes),
+                Event::ArriveAgain(pipe, start) => self.arrive_again(pipe, start),
+                Event::HoleFilled(pipe, start) => self.hole_filled(pipe, start),
+                Event::RetransmissionTimer(pipe) => self.retransmission_timer(pipe),
+                Event::Acknowledged(pipe) => self.acknowledged(pipe),
+                Event::BucketWake(relay) => self.wake(relay),
+                Event::Scheduler(relay) => self.scheduler_timer(relay),
+                Event::ChannelOpen(pipe) => self.channel_open(pipe),
+                Event::ClientStart(client) => self.client_start(client),
+                Event::StreamStart(client) => self.open_next(client),
+                Event::BuildTimeout(circuit, number) => self.build_timeout(circuit, number),
+                Event::ConnectTimeout(download, attempt) => self.connect_timeout(download, attempt),
+                Event::StreamTimeout(download, generation) => self.download_timeout(download, generation),
+                Event::ServerConnected(edge, generation) => self.server_connected(edge, generation),
+                Event::Second => self.second()?,
             }
         }
         self.now = until;
@@ -239,7 +239,7 @@ impl World {
             self.tor.queues.iter_mut().for_each(|queue| queue.count *= factor);
             self.network.pipes.iter_mut().for_each(|pipe| pipe.mux.rescale(factor));
         }
-        self.events.push(self.now + SECOND, Kind::Second, 0, 0);
+        self.events.push(self.now + SECOND, Event::Second);
         Ok(())
     }
 
@@ -261,21 +261,6 @@ impl World {
         }
     }
 
-    /// Whether host `host` is a relay.
-    fn is_relay(&self, host: HostId) -> bool {
-        usize::from(host) < self.tor.relays.len()
-    }
-
-    /// The host of client `client`.
-    fn client_host(&self, client: ClientId) -> HostId {
-        HostId::from(self.tor.relays.len() + usize::from(client))
-    }
-
-    /// The host of server `server`.
-    fn server_host(&self, server: ServerId) -> HostId {
-        HostId::from(self.tor.relays.len() + self.tor.clients.len() + usize::from(server))
-    }
-
     /// What tor's coarse clock shows.
     fn coarse_now(&self) -> Time {
         self.now.floor(self.params.run.tor.clock_quantum_ns)
@@ -295,8 +280,25 @@ impl World {
         self.tor.circuits[run.circuit].in_system -= u64::from(run.cells);
         if run.names_edge() {
             self.tor.edges[run.edge()].in_system -= u64::from(run.cells);
-            self.free_edge_if_done(run.edge());
+            self.tor.free_edge_if_done(run.edge());
         }
-        self.free_circuit_if_done(run.circuit);
+        self.tor.free_circuit_if_done(run.circuit);
+    }
+}
+
+impl Tor {
+    /// Whether host `host` is a relay.
+    fn is_relay(&self, host: HostId) -> bool {
+        usize::from(host) < self.relays.len()
+    }
+
+    /// The host of client `client`.
+    fn client_host(&self, client: ClientId) -> HostId {
+        HostId::from(self.relays.len() + usize::from(client))
+    }
+
+    /// The host of server `server`.
+    fn server_host(&self, server: ServerId) -> HostId {
+        HostId::from(self.relays.len() + self.clients.len() + usize::from(server))
     }
 }

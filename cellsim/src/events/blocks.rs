@@ -76,7 +76,7 @@ impl<T: Copy + Default> Blocks<T> {
         if self.free == NO_BLOCK {
             self.blocks.push(Block([T::default(); BLOCK_EVENTS]));
             self.next.push(NO_BLOCK);
-            return narrow(self.blocks.len() as u64 - 1);
+            return narrow(self.blocks.len() - 1);
         }
         let block = self.free;
         self.free = std::mem::replace(&mut self.next[block as usize], NO_BLOCK);
@@ -107,7 +107,7 @@ impl<T: Copy + Default> Blocks<T> {
         let first = list.first;
         let Block(events) = *self.blocks.get(first as usize)?;
         let count = list.len().min(BLOCK_EVENTS);
-        list.count -= narrow(count as u64);
+        list.count -= narrow(count);
         list.first = std::mem::replace(&mut self.next[first as usize], self.free);
         self.free = first;
         Some(events.into_iter().take(count))

@@ -12,11 +12,6 @@ pub const HEADER_BYTES: u32 = 52;
 /// Segments of the first window (`TCP_INIT_CWND`, since 2.6.39).
 pub const FIRST_WINDOW: u32 = 10;
 
-/// Bytes on a link for `bytes` of a stream with their headers.
-pub fn wire_bytes(bytes: u64) -> u64 {
-    bytes + bytes.div_ceil(MSS_BYTES.into()) * u64::from(HEADER_BYTES)
-}
-
 /// How a receive buffer follows its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RightSizing {

@@ -7,7 +7,7 @@ use super::state::{CircuitState, Role};
 use crate::breakdown::{Byte, View};
 use crate::cells::{CellKind, Run};
 use crate::ids::{CircuitId, DownloadId, EdgeId, HostId, PipeId, QueueId};
-use crate::linux_tcp::kernel::wire_bytes;
+use crate::link::wire_bytes;
 use crate::random::Stream;
 use crate::recorder::PieceRow;
 use crate::spec::NetworkSpec;
@@ -35,7 +35,7 @@ impl World {
         }
         let wanted = &self.tor.downloads[download];
         let [guard, middle, exit] = self.tor.circuits[circuit].relays;
-        let ends = (self.client_host(wanted.client), self.server_host(wanted.server));
+        let ends = (self.tor.client_host(wanted.client), self.tor.server_host(wanted.server));
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.attach(self.now, download, [ends.0, guard, middle, exit, ends.1]);
         }
@@ -106,7 +106,7 @@ impl World {
             } else {
                 Part::Outbuf
             },
-            readable: if from_server && !self.edge_reads(state.edge) {
+            readable: if from_server && !self.tor.edge_reads(state.edge) {
                 Part::Window
             } else if state.read_blocked {
                 Part::ReadBucket

@@ -8,7 +8,7 @@ use crate::breakdown::Breakdown;
 use crate::bucket::{Buckets, Refill, STEP};
 use crate::counts::whole_part;
 use crate::error::Error;
-use crate::events::{EventQueue, Kind};
+use crate::events::{Event, EventQueue};
 use crate::ids::{ClientId, HostId, QUEUES, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
@@ -82,7 +82,7 @@ impl World {
             breakdown,
             scratch: Scratch::default(),
         };
-        world.events.push(Time::START + SECOND, Kind::Second, 0, 0);
+        world.events.push(Time::START + SECOND, Event::Second);
         world.schedule_client_starts();
         Ok(world)
     }

@@ -10,11 +10,12 @@
 //! Left out: the learned circuit-build timeout, failed extensions, and tor's limit on the memory of its
 //! queues (`MaxMemInQueues`). Studies of overload by circuits need them.
 
-use super::World;
 use super::state::{Circuit, CircuitLife, CircuitQueue, CircuitState};
+use super::transport::NewChannels;
+use super::{Tor, World};
 use crate::cells::CellKind;
 use crate::counts::low_bits;
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::{CircuitId, ClientId, QUEUES, QueueId};
 use crate::random::Stream;
 use crate::recorder::CircuitRow;
@@ -109,7 +110,7 @@ impl World {
     /// now, its first stream would take the one that is built first, and so favour fast relays.
     pub(super) fn place_first_circuits(&mut self, client: ClientId) {
         for _ in 0..CIRCUITS_AHEAD {
-            let (circuit, _) = self.new_circuit(client);
+            let (circuit, _) = self.new_circuit(client, NewChannels::Open);
             self.tor.circuits[circuit].state = CircuitState::Ready;
             self.tor.lives[circuit].built = Some(self.now);
             for pipe in self.tor.circuits[circuit].pipes {
@@ -120,21 +121,21 @@ impl World {
 
     /// Start to build the client's next circuit.
     fn build_circuit(&mut self, client: ClientId) {
-        let (circuit, number) = self.new_circuit(client);
+        let (circuit, number) = self.new_circuit(client, NewChannels::Opening);
         self.send_up(circuit, CellKind::BuildUp, 1, 1, 0);
-        self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, circuit.0, low_bits(number));
+        self.events.push(self.now + BUILD_TIMEOUT, Event::BuildTimeout(circuit, low_bits(number)));
     }
 
     /// A circuit of `client`, not yet built, and its number.
-    fn new_circuit(&mut self, client: ClientId) -> (CircuitId, u64) {
+    fn new_circuit(&mut self, client: ClientId, channels: NewChannels) -> (CircuitId, u64) {
         let state = &mut self.tor.clients[client];
         state.circuits_made += 1;
         let relays = self.tor.chooser.path(client, state.circuits_made);
         let activations = Stream::new(self.params.run.seed, "activation", client.into(), state.circuits_made);
         let pipes = [
-            self.guard_channel(client, relays[0]),
-            self.relay_channel(relays[0], relays[1]),
-            self.relay_channel(relays[1], relays[2]),
+            self.guard_channel(client, relays[0], channels),
+            self.relay_channel(relays[0], relays[1], channels),
+            self.relay_channel(relays[1], relays[2], channels),
         ];
         self.tor.circuits_made += 1;
         let number = self.tor.circuits_made;
@@ -160,25 +161,10 @@ impl World {
             services: 0,
             activations,
         };
-        let slot = self.place_circuit(circuit, CircuitLife { launched: self.now, built: None, streams: 0 });
+        let slot =
+            self.tor.place_circuit(circuit, CircuitLife { launched: self.now, built: None, streams: 0 });
         self.tor.clients[client].circuits.push(slot);
         (slot, number)
-    }
-
-    fn place_circuit(&mut self, circuit: Circuit, life: CircuitLife) -> CircuitId {
-        let pipes = circuit.pipes;
-        let free = self.tor.free_circuits.pop();
-        let slot = self.tor.circuits.place(free, circuit);
-        self.tor.lives.place(free, life);
-        self.tor.queues.resize_with(self.tor.circuits.len() * QUEUES as usize, CircuitQueue::default);
-        let towards = [pipes[0].twin(), pipes[1].twin(), pipes[2].twin(), pipes[1], pipes[2]];
-        for (place, pipe) in (0..).zip(towards) {
-            let queue = &mut self.tor.queues[QueueId::of(slot, place)];
-            queue.count = 0.0;
-            queue.pipe = pipe;
-            queue.closed = false;
-        }
-        slot
     }
 
     /// Record the circuits that the end of the run cuts off.
@@ -208,15 +194,6 @@ impl World {
         });
     }
 
-    /// Reuse the slot of a closed circuit once none of its cells is left.
-    pub(super) fn free_circuit_if_done(&mut self, circuit: CircuitId) {
-        let state = &mut self.tor.circuits[circuit];
-        if state.state == CircuitState::Closed && state.in_system == 0 && state.edges.is_empty() {
-            state.state = CircuitState::Free;
-            self.tor.free_circuits.push(circuit);
-        }
-    }
-
     /// The relay at `position` has answered the client: extend `circuit` to the next one, or let the
     /// downloads that wait have the finished circuit.
     pub(super) fn extended(&mut self, circuit: CircuitId, position: u32) {
@@ -231,6 +208,33 @@ impl World {
         let waiting = std::mem::take(&mut self.tor.clients[client].waiting);
         for download in waiting {
             self.attach(download);
+        }
+    }
+}
+
+impl Tor {
+    fn place_circuit(&mut self, circuit: Circuit, life: CircuitLife) -> CircuitId {
+        let pipes = circuit.pipes;
+        let free = self.free_circuits.pop();
+        let slot = self.circuits.place(free, circuit);
+        self.lives.place(free, life);
+        self.queues.resize_with(self.circuits.len() * QUEUES as usize, CircuitQueue::default);
+        let towards = [pipes[0].twin(), pipes[1].twin(), pipes[2].twin(), pipes[1], pipes[2]];
+        for (place, pipe) in (0..).zip(towards) {
+            let queue = &mut self.queues[QueueId::of(slot, place)];
+            queue.count = 0.0;
+            queue.pipe = pipe;
+            queue.closed = false;
+        }
+        slot
+    }
+
+    /// Reuse the slot of a closed circuit once none of its cells is left.
+    pub(super) fn free_circuit_if_done(&mut self, circuit: CircuitId) {
+        let state = &mut self.circuits[circuit];
+        if state.state == CircuitState::Closed && state.in_system == 0 && state.edges.is_empty() {
+            state.state = CircuitState::Free;
+            self.free_circuits.push(circuit);
         }
     }
 }

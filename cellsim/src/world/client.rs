@@ -7,11 +7,11 @@
 //! Left out: directory fetches, and the client's own scheduler and buckets (it sends next to nothing).
 //! Studies of start-up need them.
 
-use super::World;
 use super::state::{CircuitState, Download};
+use super::{Tor, World};
 use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, PipeId, ServerId};
 use crate::random::Stream;
 use crate::recorder::StreamRow;
@@ -31,7 +31,7 @@ impl World {
         for client in (0..self.tor.clients.len()).map(ClientId::from) {
             let mut draws = Stream::new(self.params.run.seed, "client start", u64::from(client), 0);
             let start = Time::from_ns(draws.below(window.ns().max(1)));
-            self.events.push(start, Kind::ClientStart, client.0, 0);
+            self.events.push(start, Event::ClientStart(client));
         }
     }
 
@@ -90,20 +90,14 @@ impl World {
             active: true,
         };
         let limit = traffic.timeout_ns;
-        let slot = self.place_download(download);
+        let slot = self.tor.place_download(download);
         let generation = self.tor.downloads[slot].generation;
-        self.events.push(self.now + SOCKS_TIMEOUT, Kind::StreamTimeout, slot.0, generation);
+        self.events.push(self.now + SOCKS_TIMEOUT, Event::StreamTimeout(slot, generation));
         if let Some(limit) = limit {
-            self.events.push(self.now + limit, Kind::StreamTimeout, slot.0, generation);
+            self.events.push(self.now + limit, Event::StreamTimeout(slot, generation));
         }
         self.follow_opened(slot);
         self.attach(slot);
-    }
-
-    fn place_download(&mut self, download: Download) -> DownloadId {
-        let free = self.tor.free_downloads.pop();
-        let generation = free.map_or(0, |slot| self.tor.downloads[slot].generation + 1);
-        self.tor.downloads.place(free, Download { generation, ..download })
     }
 
     /// Open a stream for `download` on a circuit of its client, or let it wait for one that is built.
@@ -127,7 +121,7 @@ impl World {
         let (tries, attempt) = (wanted.tries, wanted.attempt());
         self.follow_attached(download, circuit);
         self.send_up(circuit, CellKind::BeginUp, edge.0, 1, 0);
-        self.events.push(self.now + connect_timeout(tries), Kind::ConnectTimeout, download.0, attempt);
+        self.events.push(self.now + connect_timeout(tries), Event::ConnectTimeout(download, attempt));
         self.keep_circuits_ahead(client);
     }
 
@@ -148,7 +142,7 @@ impl World {
         let written = u64::from(cells) * CELL_BYTES;
         let tls_headers = state.write(written) - written;
         let (from, to) = (state.from, state.to);
-        self.take_link_time(from, to, 0, tls_headers);
+        self.network.take_link_time(self.now, from, to, 0, tls_headers);
         self.totals.cell_hops += u64::from(cells);
         self.follow_sent_up(pipe, &run);
         self.pump(pipe);
@@ -322,7 +316,7 @@ impl World {
     /// A client waits after its download, or page, `number`, and then opens the next.
     fn pause(&mut self, client: ClientId, number: u64) {
         let think = self.traffic(client).pause(self.params.run.seed, u64::from(client), number);
-        self.events.push(self.now + think, Kind::StreamStart, client.0, 0);
+        self.events.push(self.now + think, Event::StreamStart(client));
     }
 
     /// Record the downloads that the end of the run cuts off.
@@ -363,6 +357,15 @@ impl World {
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.end(download, outcome, ended.first_byte.is_some());
         }
+    }
+}
+
+impl Tor {
+    /// Put `download` into a slot that is free, as its next generation.
+    fn place_download(&mut self, download: Download) -> DownloadId {
+        let free = self.free_downloads.pop();
+        let generation = free.map_or(0, |slot| self.downloads[slot].generation + 1);
+        self.downloads.place(free, Download { generation, ..download })
     }
 }
 

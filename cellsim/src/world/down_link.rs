@@ -6,10 +6,10 @@
 use super::World;
 use super::state::{Chunk, Waiting};
 use crate::counts::narrow;
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::HostId;
-use crate::link::service;
-use crate::linux_tcp::kernel::{MSS_BYTES, wire_bytes};
+use crate::link::{service, wire_bytes};
+use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::time::Time;
 
 impl World {
@@ -53,8 +53,8 @@ impl World {
         let owed = std::mem::take(&mut self.network.hosts[pipe.to].owed_bytes);
         let time = self.now + service(wire_bytes(chunk.bytes.into()) + owed, pipe.down_rate);
         match chunk.again {
-            None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
-            Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe.0, start),
+            None => self.events.push(time, Event::Deliver(chunk.pipe, chunk.bytes)),
+            Some(start) => self.events.push(time, Event::HoleFilled(chunk.pipe, start)),
         }
     }
 

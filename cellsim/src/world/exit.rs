@@ -8,19 +8,21 @@
 //! A server answers at once when it has the whole request; name resolution takes no time, and a
 //! connection to a server opens in one round trip, or in more when packets of its handshake are lost.
 
-use super::World;
 use super::state::{Edge, Role};
 use super::transport::WRITABLE_BYTES;
+use super::{Tor, World};
 use crate::activation::activate;
 use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::{CircuitId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
 use crate::recorder::RoundTripRow;
 use crate::spec::{CongestionSpec, Packaging};
 
 /// What a server writes at most before it asks again, bytes: of tgen (`DEFAULT_STREAM_WRITE_BUFLEN`).
 const SERVER_BLOCK_BYTES: u64 = 32_768;
+/// The exit's position on a circuit.
+const EXIT: u8 = 3;
 
 impl World {
     /// Cells of a circuit's client have come to its exit.
@@ -42,13 +44,13 @@ impl World {
     }
 
     fn begin(&mut self, relay: HostId, edge: EdgeId) {
-        let server = self.server_host(self.tor.edges[edge].server);
-        let opening = 2 * self.one_way(relay, server) + self.lost_in_handshake(relay, server);
+        let server = self.tor.server_host(self.tor.edges[edge].server);
+        let opening = 2 * self.network.one_way(relay, server) + self.network.lost_in_handshake(relay, server);
         let state = &mut self.tor.edges[edge];
         let generation = state.generation;
         state.exit_open = true;
         self.tor.circuits[state.circuit].edges.push(edge);
-        self.events.push(self.now + opening, Kind::ServerConnected, edge.0, generation);
+        self.events.push(self.now + opening, Event::ServerConnected(edge, generation));
         self.follow_connecting(relay, server, edge);
     }
 
@@ -60,21 +62,28 @@ impl World {
         }
         let (circuit, server) = (state.circuit, state.server);
         let relay = self.tor.circuits[circuit].relays[2];
-        let pipe = self.new_pipes(relay, self.server_host(server), [Role::Request, Role::Response], edge);
+        let pipe = self.new_pipes(relay, self.tor.server_host(server), [Role::Request, Role::Response], edge);
         self.network.pipes[pipe].open = true;
         self.network.pipes[pipe.twin()].open = true;
         self.tor.edges[edge].request_pipe = pipe;
         self.follow_connected(relay, edge);
         self.send_down(
             relay,
-            Run { circuit, stream: edge.0, bytes: 0, cells: 1, kind: CellKind::ConnectedDown, position: 2 },
+            Run {
+                circuit,
+                stream: edge.0,
+                bytes: 0,
+                cells: 1,
+                kind: CellKind::ConnectedDown,
+                position: EXIT,
+            },
         );
         self.run_relay(relay);
     }
 
     fn send_down(&mut self, relay: HostId, run: Run) {
         self.note_created(&run);
-        self.enqueue(relay, run, EXIT_QUEUE, 2);
+        self.enqueue(relay, run);
     }
 
     fn forward_request(&mut self, relay: HostId, run: &Run) {
@@ -137,26 +146,6 @@ impl World {
         }
     }
 
-    /// How many cells `circuit` lets its streams package now.
-    fn circuit_allowance(&self, circuit: CircuitId) -> u32 {
-        let state = &self.tor.circuits[circuit];
-        match &state.vegas {
-            Some(vegas) => narrow(vegas.allowance()),
-            None => state.window,
-        }
-    }
-
-    fn edge_allowance(&self, edge: EdgeId) -> u32 {
-        let state = &self.tor.edges[edge];
-        self.circuit_allowance(state.circuit).min(state.window)
-    }
-
-    /// Whether the exit reads from the server of `edge` now.
-    pub(super) fn edge_reads(&self, edge: EdgeId) -> bool {
-        let state = &self.tor.edges[edge];
-        state.exit_open && !self.tor.circuits[state.circuit].blocked && self.edge_allowance(edge) > 0
-    }
-
     /// `bytes` have been read from the server of `edge`.
     pub(super) fn edge_read(&mut self, edge: EdgeId, bytes: u64) {
         self.tor.edges[edge].inbuf += bytes;
@@ -166,7 +155,7 @@ impl World {
 
     /// Package up to `limit` cells of what is buffered; how many were packaged.
     fn package(&mut self, edge: EdgeId, limit: u32) -> u32 {
-        let allowance = self.edge_allowance(edge).min(limit);
+        let allowance = self.tor.edge_allowance(edge).min(limit);
         let state = &mut self.tor.edges[edge];
         let cells =
             narrow(state.inbuf.div_ceil(PAYLOAD_BYTES).min(u64::from(allowance)).min(u64::from(u16::MAX)));
@@ -193,7 +182,7 @@ impl World {
             bytes: narrow(bytes),
             cells: run_length(cells),
             kind: CellKind::DataDown,
-            position: 2,
+            position: EXIT,
         };
         self.follow_packaged(edge, bytes);
         self.send_down(relay, run);
@@ -241,7 +230,7 @@ impl World {
         state.window = (state.window + count * stream_increment_cells).min(stream_window_cells);
         let (pipe, circuit) = (state.request_pipe, state.circuit);
         if pipe != PipeId::NONE && !self.tor.circuits[circuit].blocked {
-            if self.circuit_allowance(circuit) == 0 {
+            if self.tor.circuit_allowance(circuit) == 0 {
                 self.scratch.named.push((circuit, edge));
             }
             self.package(edge, u32::MAX);
@@ -251,7 +240,9 @@ impl World {
 
     fn start_reading(&mut self, relay: HostId, edge: EdgeId) {
         let pipe = self.tor.edges[edge].request_pipe;
-        if pipe != PipeId::NONE && self.edge_reads(edge) && self.network.pipes[pipe.twin()].tcp.readable() > 0
+        if pipe != PipeId::NONE
+            && self.tor.edge_reads(edge)
+            && self.network.pipes[pipe.twin()].tcp.readable() > 0
         {
             self.queue_read(relay, pipe.twin());
             self.follow(pipe.twin());
@@ -290,9 +281,10 @@ impl World {
             let hungry = order
                 .iter()
                 .filter(|&&edge| self.tor.edges[edge].inbuf > 0 && self.tor.edges[edge].window > 0);
-            let hungry = narrow(hungry.count() as u64);
+            let hungry = narrow(hungry.count());
             let queued = self.tor.queues[QueueId::of(circuit, EXIT_QUEUE)].cells.len();
             let room = self
+                .tor
                 .circuit_allowance(circuit)
                 .min(self.params.run.tor.cell_queue_high_cells.saturating_sub(queued));
             if hungry == 0 || room == 0 {
@@ -350,13 +342,35 @@ impl World {
         let generation = free.map_or(0, |slot| self.tor.edges[slot].generation + 1);
         self.tor.edges.place(free, Edge { generation, ..edge })
     }
+}
+
+impl Tor {
+    /// How many cells `circuit` lets its streams package now.
+    fn circuit_allowance(&self, circuit: CircuitId) -> u32 {
+        let state = &self.circuits[circuit];
+        match &state.vegas {
+            Some(vegas) => narrow(vegas.allowance()),
+            None => state.window,
+        }
+    }
+
+    fn edge_allowance(&self, edge: EdgeId) -> u32 {
+        let state = &self.edges[edge];
+        self.circuit_allowance(state.circuit).min(state.window)
+    }
+
+    /// Whether the exit reads from the server of `edge` now.
+    pub(super) fn edge_reads(&self, edge: EdgeId) -> bool {
+        let state = &self.edges[edge];
+        state.exit_open && !self.circuits[state.circuit].blocked && self.edge_allowance(edge) > 0
+    }
 
     /// Reuse the slot of an edge once client, exit and every cell are done with it.
     pub(super) fn free_edge_if_done(&mut self, edge: EdgeId) {
-        let state = &mut self.tor.edges[edge];
+        let state = &mut self.edges[edge];
         if !state.free && state.download == DownloadId::NONE && !state.exit_open && state.in_system == 0 {
             state.free = true;
-            self.tor.free_edges.push(edge);
+            self.free_edges.push(edge);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::World;
 use super::state::{Pipe, Role};
-use crate::events::Kind;
-use crate::ids::PipeId;
+use crate::events::Event;
 use crate::time::Time;
 
 impl World {
@@ -64,16 +63,20 @@ impl World {
     /// By pipe: events to come and chunks in queues of down-links that name it, as it counts them and as they are,
     /// which must be the same. Takes the events out, so that nothing happens any more.
     pub fn event_accounts(mut self) -> Vec<[u32; 2]> {
-        use Kind::{Acknowledged, Arrive, ArriveAgain, Deliver, HoleFilled, RetransmissionTimer};
+        use Event::{Acknowledged, Arrive, ArriveAgain, Deliver, HoleFilled, RetransmissionTimer};
         let mut accounts: Vec<_> = self.network.pipes.iter().map(|pipe| [pipe.events, 0]).collect();
         for waiting in self.network.hosts.iter().flat_map(|host| &host.queue) {
             accounts[usize::from(waiting.chunk.pipe)][1] += 1;
         }
-        while let Some(event) = self.events.pop_until(Time::NEVER) {
-            if let Arrive | ArriveAgain | Deliver | HoleFilled | RetransmissionTimer | Acknowledged =
-                event.kind
+        while let Some((_, event)) = self.events.pop_until(Time::NEVER) {
+            if let Arrive(pipe, _)
+            | ArriveAgain(pipe, _)
+            | Deliver(pipe, _)
+            | HoleFilled(pipe, _)
+            | RetransmissionTimer(pipe)
+            | Acknowledged(pipe) = event
             {
-                accounts[usize::from(PipeId(event.a))][1] += 1;
+                accounts[usize::from(pipe)][1] += 1;
             }
         }
         accounts

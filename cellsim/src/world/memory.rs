@@ -4,7 +4,7 @@
 //! losses need, room that is not used yet, rows of tables that wait to be written, and what an allocator adds.
 
 use super::state::{Circuit, Client, Pipe, Relay, Waiting};
-use super::{SECOND, World};
+use super::{Network, SECOND, Tor, World};
 use crate::ids::EdgeId;
 use crate::totals::{Memory, Part};
 
@@ -39,9 +39,9 @@ impl World {
     pub(super) fn memory(&self) -> Memory {
         Memory {
             hosts: Part { count: self.network.hosts.len(), bytes: self.host_bytes() },
-            connections: Part { count: self.network.pipes.len() / 2, bytes: self.connection_bytes() },
-            circuits: Part { count: self.tor.circuits.len(), bytes: self.circuit_bytes() },
-            streams: Part { count: self.tor.edges.len(), bytes: self.stream_bytes() },
+            connections: Part { count: self.network.pipes.len() / 2, bytes: self.network.connection_bytes() },
+            circuits: Part { count: self.tor.circuits.len(), bytes: self.tor.circuit_bytes() },
+            streams: Part { count: self.tor.edges.len(), bytes: self.tor.stream_bytes() },
             events_bytes: self.events.bytes(),
         }
     }
@@ -63,29 +63,33 @@ impl World {
             + size_of_val(&spec.servers[..])
             + names.sum::<usize>()
     }
+}
 
+impl Network {
     fn connection_bytes(&self) -> usize {
         let pipe = |pipe: &Pipe| {
             let of_tor = pipe.cells.bytes_elsewhere() + pipe.mux.bytes_elsewhere();
             of_tor + pipe.records.bytes_elsewhere() + pipe.tcp.bytes_elsewhere()
         };
-        size_of_val(self.network.pipes.as_slice()) + self.network.pipes.iter().map(pipe).sum::<usize>()
+        size_of_val(self.pipes.as_slice()) + self.pipes.iter().map(pipe).sum::<usize>()
     }
+}
 
+impl Tor {
     fn circuit_bytes(&self) -> usize {
         let circuit = |circuit: &Circuit| {
             let vegas =
                 circuit.vegas.as_ref().map_or(0, |vegas| size_of_val(&**vegas) + vegas.bytes_elsewhere());
             vegas + circuit.edges.capacity() * size_of::<EdgeId>()
         };
-        size_of_val(self.tor.circuits.as_slice())
-            + self.tor.circuits.iter().map(circuit).sum::<usize>()
-            + size_of_val(self.tor.lives.as_slice())
-            + size_of_val(self.tor.queues.as_slice())
-            + self.tor.queues.iter().map(|queue| queue.cells.bytes_elsewhere()).sum::<usize>()
+        size_of_val(self.circuits.as_slice())
+            + self.circuits.iter().map(circuit).sum::<usize>()
+            + size_of_val(self.lives.as_slice())
+            + size_of_val(self.queues.as_slice())
+            + self.queues.iter().map(|queue| queue.cells.bytes_elsewhere()).sum::<usize>()
     }
 
     fn stream_bytes(&self) -> usize {
-        size_of_val(self.tor.edges.as_slice()) + size_of_val(self.tor.downloads.as_slice())
+        size_of_val(self.edges.as_slice()) + size_of_val(self.downloads.as_slice())
     }
 }

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 
 use super::World;
 use super::state::{Action, Blocked, Pipe, Relay, Role, queue_of};
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::{HostId, PipeId, Table};
 use crate::linux_tcp::{BOTH_BYTES, RECEIVER_BYTES as TCP_RECEIVER_BYTES};
 
@@ -108,32 +108,32 @@ impl World {
             return;
         }
         match self.events.ahead(PIPES_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => {
-                prefetch_start(&self.network.pipes[PipeId(pipe)], RECEIVER_BYTES);
+            Some(Event::Arrive(pipe, _) | Event::Deliver(pipe, _)) => {
+                prefetch_start(&self.network.pipes[pipe], RECEIVER_BYTES);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch_pipe(&self.network.pipes[PipeId(pipe)]),
-            Some((Kind::Scheduler, relay)) => prefetch_one(&self.tor.relays, HostId(relay)),
+            Some(Event::Acknowledged(pipe)) => prefetch_pipe(&self.network.pipes[pipe]),
+            Some(Event::Scheduler(relay)) => prefetch_one(&self.tor.relays, relay),
             _ => {}
         }
         match self.events.ahead(CELLS_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => {
-                let pipe = &self.network.pipes[PipeId(pipe)];
+            Some(Event::Arrive(pipe, _) | Event::Deliver(pipe, _)) => {
+                let pipe = &self.network.pipes[pipe];
                 prefetch_receiver(pipe);
                 prefetch_one(&self.network.hosts, pipe.to);
                 self.prefetch_cells(pipe);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
-            Some((Kind::Scheduler, relay)) => {
-                self.tor.relays[HostId(relay)].pending.first().into_iter().for_each(prefetch);
+            Some(Event::Acknowledged(pipe)) => prefetch_tcp(&self.network.pipes[pipe]),
+            Some(Event::Scheduler(relay)) => {
+                self.tor.relays[relay].pending.first().into_iter().for_each(prefetch);
             }
             _ => {}
         }
         match self.events.ahead(QUEUES_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => {
-                self.prefetch_behind_cells(&self.network.pipes[PipeId(pipe)]);
+            Some(Event::Arrive(pipe, _) | Event::Deliver(pipe, _)) => {
+                self.prefetch_behind_cells(&self.network.pipes[pipe]);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch_queues(&self.network.pipes[PipeId(pipe)]),
-            Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
+            Some(Event::Acknowledged(pipe)) => prefetch_queues(&self.network.pipes[pipe]),
+            Some(Event::Scheduler(relay)) => self.prefetch_schedule(relay),
             _ => {}
         }
     }
@@ -224,7 +224,7 @@ impl World {
         }
         pipe.cells.second().into_iter().for_each(prefetch);
         if let Some(run) = pipe.cells.first() {
-            if self.is_relay(pipe.to) {
+            if self.tor.is_relay(pipe.to) {
                 prefetch_one(&self.tor.queues, queue_of(run));
             } else {
                 prefetch_one(&self.tor.circuits, run.circuit);
@@ -232,6 +232,7 @@ impl World {
             }
         }
     }
+
     /// Of a pipe from which will be read, ask for what its first cells lead to next: the channel that they go to, or the
     /// download that they are of.
     #[inline]
@@ -239,7 +240,7 @@ impl World {
         let Some(run) = pipe.cells.first().filter(|_| pipe.role == Role::Channel) else {
             return;
         };
-        if self.is_relay(pipe.to) {
+        if self.tor.is_relay(pipe.to) {
             let next = self.tor.queues.get(usize::from(queue_of(run))).map(|queue| queue.pipe);
             next.and_then(|next| self.network.pipes.get(usize::from(next)))
                 .into_iter()

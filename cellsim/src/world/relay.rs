@@ -13,7 +13,8 @@ use super::World;
 use super::state::{Action, Blocked, Relay, Role, Turn, queue_of};
 use crate::bucket::share;
 use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
-use crate::events::Kind;
+use crate::counts::signed;
+use crate::events::Event;
 use crate::ids::{HostId, PipeId, QueueId};
 
 /// Output buffer below which a channel asks the scheduler for more, bytes (`OR_CONN_LOWWATER_DFLT`,
@@ -72,7 +73,7 @@ impl World {
             self.free_pipes_if_done(pipe);
             return;
         }
-        if readable == 0 || (role == Role::Response && !self.edge_reads(edge)) {
+        if readable == 0 || (role == Role::Response && !self.tor.edge_reads(edge)) {
             self.follow(pipe);
             return;
         }
@@ -85,7 +86,7 @@ impl World {
             return;
         }
         let charge = self.network.pipes[pipe].note_read(bytes);
-        buckets.read -= charge as i64;
+        buckets.read -= signed(charge);
         let exhausted = buckets.read <= 0;
         self.tor.relays[relay].bytes_in += charge;
         self.take(pipe, bytes);
@@ -124,14 +125,14 @@ impl World {
         } else if run.kind == CellKind::DestroyUp {
             self.destroy(relay, run);
         } else if !run.kind.is_up() {
-            self.enqueue(relay, run, u32::from(position) - 1, position - 1);
+            self.enqueue(relay, run);
         } else if run.kind == CellKind::BuildUp && run.stream == u32::from(position) {
             self.note_consumed(&run);
             let answer = Run { kind: CellKind::BuiltDown, ..run };
             self.note_created(&answer);
-            self.enqueue(relay, answer, u32::from(position) - 1, position - 1);
+            self.enqueue(relay, answer);
         } else if position < 3 {
-            self.enqueue(relay, run, u32::from(position) + 2, position + 1);
+            self.enqueue(relay, run);
         } else {
             self.exit_cells(relay, run);
         }
@@ -145,7 +146,7 @@ impl World {
         if position == 3 {
             for edge in std::mem::take(&mut self.tor.circuits[run.circuit].edges) {
                 self.close_edge(edge);
-                self.free_edge_if_done(edge);
+                self.tor.free_edge_if_done(edge);
             }
             self.note_consumed(&run);
             return;
@@ -179,9 +180,10 @@ impl World {
         }
     }
 
-    /// Put `run` into the circuit's queue number `place`, to be read next at `position`.
-    pub(super) fn enqueue(&mut self, relay: HostId, run: Run, place: u32, position: u8) {
-        let index = QueueId::of(run.circuit, place);
+    /// Put `run`, which is at `relay`, into its circuit's queue there, to be read next at the position after this one.
+    pub(super) fn enqueue(&mut self, relay: HostId, run: Run) {
+        let index = queue_of(&run);
+        let position = if run.kind.is_up() { run.position + 1 } else { run.position - 1 };
         let queue = &mut self.tor.queues[index];
         let before = queue.cells.len();
         let run = Run { position, ..run };
@@ -232,7 +234,7 @@ impl World {
         }
         let charge = self.push_out(pipe, bytes);
         let totals = &mut self.tor.relays[relay];
-        totals.buckets.write -= charge as i64;
+        totals.buckets.write -= signed(charge);
         let exhausted = totals.buckets.write <= 0;
         totals.bytes_out += charge;
         let state = &self.network.pipes[pipe];
@@ -264,7 +266,7 @@ impl World {
             let counted = state.write(push);
             charge += counted;
             let (from, to, tls_headers) = (state.from, state.to, counted - push);
-            self.take_link_time(from, to, 0, tls_headers);
+            self.network.take_link_time(self.now, from, to, 0, tls_headers);
             self.follow(pipe);
             self.pump(pipe);
         }
@@ -287,7 +289,7 @@ impl World {
         state.blocked.push(blocked);
         if !std::mem::replace(&mut state.wake_scheduled, true) {
             let time = state.buckets.wake_time(self.now, state.ticks);
-            self.events.push(time, Kind::BucketWake, relay.0, 0);
+            self.events.push(time, Event::BucketWake(relay));
         }
     }
 

@@ -16,8 +16,8 @@ use std::cmp::Ordering;
 use super::World;
 use super::state::{Action, CircuitState, Contender, Turn};
 use crate::cells::CELL_BYTES;
-use crate::counts::narrow;
-use crate::events::Kind;
+use crate::counts::{narrow, signed};
+use crate::events::Event;
 use crate::ids::{CircuitId, HostId, PipeId};
 use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::mux::{Policy, cells_until};
@@ -73,7 +73,7 @@ impl World {
             Some(passed) => {
                 let time = state.ticks.ring(self.now, interval - passed);
                 if state.scheduler_timer.replace(time) != Some(time) {
-                    self.events.push(time, Kind::Scheduler, relay.0, 0);
+                    self.events.push(time, Event::Scheduler(relay));
                 }
             }
             None => {
@@ -202,10 +202,10 @@ impl World {
             return i64::from(writeable_cells(state.outbuf)) * KIST_CELL_BYTES;
         }
         state.tcp.apply_acks(self.now);
-        let window = (state.tcp.congestion_window() * u64::from(MSS_BYTES)) as i64;
-        let unacknowledged = state.tcp.unacknowledged() * u64::from(MSS_BYTES);
-        let tcp_space = (window - unacknowledged as i64).max(0);
-        let extra_space = window - state.tcp.unsent() as i64 - state.outbuf as i64;
+        let window = signed(state.tcp.congestion_window() * u64::from(MSS_BYTES));
+        let unacknowledged = signed(state.tcp.unacknowledged() * u64::from(MSS_BYTES));
+        let tcp_space = (window - unacknowledged).max(0);
+        let extra_space = window - signed(state.tcp.unsent()) - signed(state.outbuf);
         (tcp_space + extra_space).max(0)
     }
 

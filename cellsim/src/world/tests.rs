@@ -7,11 +7,11 @@ use super::World;
 use super::state::{Action, CircuitState, Role};
 use crate::cells::{CellKind, Run};
 use crate::counts::narrow;
-use crate::events::{EventQueue, Kind};
+use crate::events::{Event, EventQueue};
 use crate::ids::{CircuitId, ClientId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
 use crate::latency::Latency;
+use crate::link::wire_bytes;
 use crate::link::{Link, service};
-use crate::linux_tcp::kernel::wire_bytes;
 use crate::recorder::Recorder;
 use crate::time::{Span, Time};
 
@@ -38,7 +38,7 @@ fn built(world: &World) -> CircuitId {
 fn time_never_goes_back() {
     let mut world = world(|_| (), 1);
     world.now = Time::from_ns(1_000_000_002);
-    world.events.push(Time::from_ns(1_000_000_001), Kind::Second, 0, 0);
+    world.events.push(Time::from_ns(1_000_000_001), Event::Second);
     let _ = world.run_until(Time::from_ns(1_000_000_003));
 }
 
@@ -50,8 +50,8 @@ fn kist_lite_fills_an_output_buffer_to_its_mark() {
     let index = QueueId::of(circuit, EXIT_QUEUE);
     let pipe = world.tor.queues[index].pipe;
     assert_eq!((world.tor.queues[index].cells.len(), world.network.pipes[pipe].outbuf), (0, 0));
-    let cells = Run { circuit, stream: 0, bytes: 0, cells: 500, kind: CellKind::BuiltDown, position: 2 };
-    world.enqueue(exit, cells, EXIT_QUEUE, 2);
+    let cells = Run { circuit, stream: 0, bytes: 0, cells: 500, kind: CellKind::BuiltDown, position: 3 };
+    world.enqueue(exit, cells);
     world.schedule(exit);
     // 64 cells have 32,896 bytes, the first number of cells above 32 KiB.
     assert_eq!(world.tor.queues[index].cells.len(), 500 - 64);
@@ -97,7 +97,7 @@ fn read_after(named: &[usize]) -> Vec<usize> {
     let responses: Vec<PipeId> = edges
         .iter()
         .map(|&edge| {
-            let server = world.server_host(world.tor.edges[edge].server);
+            let server = world.tor.server_host(world.tor.edges[edge].server);
             let request = world.new_pipes(exit, server, [Role::Request, Role::Response], edge);
             let response = request.twin();
             let tcp = &mut world.network.pipes[response].tcp;
@@ -158,7 +158,7 @@ proptest! {
             sent_at += Span::from_us(pause_us);
             world.now = sent_at;
             let pipe = pipes[sender];
-            let departure = world.transmit(pipe, bytes, Kind::Arrive, narrow(bytes));
+            let departure = world.transmit(pipe, bytes, Event::Arrive(pipe, narrow(bytes)));
             let tcp = &world.network.pipes[pipe].tcp;
             let service = service(wire_bytes(bytes), 10_000_000);
             arrivals.push((departure + tcp.one_way(), order, pipe, bytes, service));
@@ -170,15 +170,15 @@ proptest! {
             (free_at, pipe, bytes)
         }).collect();
         let mut found = Vec::new();
-        while let Some(event) = world.events.pop_until(Time::NEVER) {
-            world.now = event.time;
-            let pipe = PipeId(event.a);
-            if event.kind == Kind::Arrive {
-                world.arrive(pipe, event.b);
-            } else {
-                prop_assert_eq!(event.kind, Kind::Deliver);
-                found.push((event.time, pipe, u64::from(event.b)));
-                world.next_departure(to);
+        while let Some((time, event)) = world.events.pop_until(Time::NEVER) {
+            world.now = time;
+            match event {
+                Event::Arrive(pipe, bytes) => world.arrive(pipe, bytes),
+                Event::Deliver(pipe, bytes) => {
+                    found.push((time, pipe, u64::from(bytes)));
+                    world.next_departure(to);
+                }
+                other => prop_assert!(false, "{other:?}"),
             }
         }
         prop_assert_eq!(found, expected);

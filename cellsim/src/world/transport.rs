@@ -5,14 +5,15 @@
 //! kept long by its last. Acknowledgements become events only for a sender that waits for one or
 //! whose segments were lost; one that waits leaves with data that go the other way.
 
-use super::World;
 use super::state::{Chunk, Pipe, Role, Turn};
+use super::{Network, World};
 use crate::cells::CELL_BYTES;
 use crate::counts::narrow;
-use crate::events::Kind;
+use crate::events::Event;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
+use crate::link::wire_bytes;
 use crate::linux_tcp::Linux;
-use crate::linux_tcp::kernel::{HEADER_BYTES, MSS_BYTES, wire_bytes};
+use crate::linux_tcp::kernel::{HEADER_BYTES, MSS_BYTES};
 use crate::mux::Mux;
 use crate::time::{Span, Time, Timer};
 use crate::tls::Records;
@@ -27,10 +28,19 @@ const CHUNK_TIME_DIVISOR: u64 = 500;
 /// And has at most so many bytes, some 45 packets: the model's own.
 const CHUNK_BYTES_MAX: u64 = 65_536;
 
+/// What becomes of the channels that a circuit is the first to need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewChannels {
+    /// They take cells after their handshakes.
+    Opening,
+    /// They take cells at once: the caller opens them.
+    Open,
+}
+
 impl World {
     /// A new connection between two hosts; the pipe from `from` to `to`. Its twin leads back.
     pub(super) fn new_pipes(&mut self, from: HostId, to: HostId, roles: [Role; 2], edge: EdgeId) -> PipeId {
-        let one_way = self.one_way(from, to);
+        let one_way = self.network.one_way(from, to);
         let forward = self.new_pipe(from, to, roles[0], edge, one_way);
         let backward = self.new_pipe(to, from, roles[1], edge, one_way);
         let free = self.network.free_pipes.pop();
@@ -68,17 +78,12 @@ impl World {
         }
     }
 
-    /// Propagation delay between two hosts.
-    pub(super) fn one_way(&self, from: HostId, to: HostId) -> Span {
-        self.network.latency.one_way(from.into(), to.into())
-    }
-
     /// The channel from a relay to another, opened when there is none yet.
-    pub(super) fn relay_channel(&mut self, from: HostId, to: HostId) -> PipeId {
+    pub(super) fn relay_channel(&mut self, from: HostId, to: HostId, new: NewChannels) -> PipeId {
         let ends = [from.min(to), from.max(to)];
         let known = self.network.relay_channels.get(&ends).copied();
         let pipe = known.unwrap_or_else(|| {
-            let pipe = self.open_channel(from, to);
+            let pipe = self.open_channel(from, to, new);
             let first = if from < to { pipe } else { pipe.twin() };
             self.network.relay_channels.insert(ends, first);
             first
@@ -87,20 +92,22 @@ impl World {
     }
 
     /// The channel from a client to a guard, opened when there is none yet.
-    pub(super) fn guard_channel(&mut self, client: ClientId, guard: HostId) -> PipeId {
+    pub(super) fn guard_channel(&mut self, client: ClientId, guard: HostId, new: NewChannels) -> PipeId {
         let known = self.tor.clients[client].channels.iter().find(|(relay, _)| *relay == guard);
         if let Some(&(_, pipe)) = known {
             return pipe;
         }
-        let pipe = self.open_channel(self.client_host(client), guard);
+        let pipe = self.open_channel(self.tor.client_host(client), guard, new);
         self.tor.clients[client].channels.push((guard, pipe));
         pipe
     }
 
-    fn open_channel(&mut self, from: HostId, to: HostId) -> PipeId {
+    fn open_channel(&mut self, from: HostId, to: HostId, new: NewChannels) -> PipeId {
         let pipe = self.new_pipes(from, to, [Role::Channel, Role::Channel], EdgeId::NONE);
-        let delay = CHANNEL_OPEN_ROUND_TRIPS * 2 * self.one_way(from, to);
-        self.events.push(self.now + delay, Kind::ChannelOpen, pipe.0, 0);
+        if new == NewChannels::Opening {
+            let delay = CHANNEL_OPEN_ROUND_TRIPS * 2 * self.network.one_way(from, to);
+            self.events.push(self.now + delay, Event::ChannelOpen(pipe));
+        }
         pipe
     }
 
@@ -112,7 +119,7 @@ impl World {
         for direction in [pipe, pipe.twin()] {
             self.network.pipes[direction].open = true;
             let from = self.network.pipes[direction].from;
-            if self.is_relay(from) {
+            if self.tor.is_relay(from) {
                 if !self.network.pipes[direction].mux.is_idle() {
                     self.make_pending(from, direction);
                 }
@@ -135,7 +142,7 @@ impl World {
         let before = self.network.sent.packets;
         // Ends: each step marks a hole as sent again.
         while let Some((start, bytes)) = self.network.pipes[pipe].tcp.next_resend(self.now) {
-            self.transmit(pipe, bytes, Kind::ArriveAgain, start);
+            self.transmit(pipe, bytes, Event::ArriveAgain(pipe, start));
         }
         // Ends: each chunk is taken from what is written and not yet sent.
         loop {
@@ -144,7 +151,7 @@ impl World {
             if chunk == 0 {
                 break;
             }
-            let departure = self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
+            let departure = self.transmit(pipe, chunk, Event::Arrive(pipe, narrow(chunk)));
             self.network.pipes[pipe].tcp.note_sent(self.now, chunk, departure);
             self.follow_chunk(pipe, chunk, departure);
         }
@@ -155,18 +162,18 @@ impl World {
         self.await_ack(pipe);
         if let Some(time) = self.network.pipes[pipe].tcp.timer_due() {
             self.network.pipes[pipe].events += 1;
-            self.events.push(time.max(self.now), Kind::RetransmissionTimer, pipe.0, 0);
+            self.events.push(time.max(self.now), Event::RetransmissionTimer(pipe));
         }
     }
 
-    /// Put `bytes` on the sender's up-link; when they have left it.
-    pub(super) fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
+    /// Put `bytes` on the sender's up-link; when they have left it. `arrival` happens when they have crossed the network.
+    pub(super) fn transmit(&mut self, pipe: PipeId, bytes: u64, arrival: Event) -> Time {
         let state = &mut self.network.pipes[pipe];
         let wire = wire_bytes(bytes);
         self.network.sent.add(bytes.div_ceil(MSS_BYTES.into()), wire);
         state.events += 1;
         let departure = self.network.hosts[state.from].up.send(self.now, wire);
-        self.events.push(departure + state.tcp.one_way(), kind, pipe.0, b);
+        self.events.push(departure + state.tcp.one_way(), arrival);
         departure
     }
 
@@ -221,7 +228,7 @@ impl World {
             }
             if let Timer::Until(time) = timer {
                 self.network.pipes[pipe].events += 1;
-                self.events.push(time, Kind::RetransmissionTimer, pipe.0, 0);
+                self.events.push(time, Event::RetransmissionTimer(pipe));
             }
         }
         self.free_pipes_if_done(pipe);
@@ -234,7 +241,7 @@ impl World {
             return;
         }
         let to = state.to;
-        if self.is_relay(to) {
+        if self.tor.is_relay(to) {
             self.queue_read(to, pipe);
             self.run_relay(to);
         } else if state.role == Role::Request {
@@ -269,7 +276,7 @@ impl World {
         let (from, role) = (state.from, state.role);
         if role == Role::Response {
             self.server_write(pipe);
-        } else if self.is_relay(from) {
+        } else if self.tor.is_relay(from) {
             self.queue_write(from, pipe);
             self.run_relay(from);
         }
@@ -280,7 +287,7 @@ impl World {
         let state = &mut self.network.pipes[pipe];
         if let Some(time) = state.tcp.wake(self.now) {
             state.events += 1;
-            self.events.push(time, Kind::Acknowledged, pipe.0, 0);
+            self.events.push(time, Event::Acknowledged(pipe));
         }
     }
 
@@ -297,19 +304,7 @@ impl World {
     fn send_acks(&mut self, pipe: PipeId) {
         let Pipe { tcp, from, to, .. } = &mut self.network.pipes[pipe];
         let (acks, receiver, sender) = (tcp.take_acks(), *to, *from);
-        self.take_link_time(receiver, sender, acks, acks * u64::from(HEADER_BYTES));
-    }
-
-    /// `packets` with `bytes` in all go from one host to another without an event: only the time that they take of the
-    /// links counts. An idle down-link passes them at once.
-    pub(super) fn take_link_time(&mut self, from: HostId, to: HostId, packets: u64, bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
-        self.network.sent.add(packets, bytes);
-        self.network.hosts[from].up.send(self.now, bytes);
-        let receiver = &mut self.network.hosts[to];
-        receiver.owed_bytes += if receiver.down_busy { bytes } else { 0 };
+        self.network.take_link_time(self.now, receiver, sender, acks, acks * u64::from(HEADER_BYTES));
     }
 
     /// Give both directions of an edge's connection up.
@@ -346,5 +341,24 @@ impl World {
             self.network.pipes[first].edge = EdgeId::NONE;
             self.network.free_pipes.push(first);
         }
+    }
+}
+
+impl Network {
+    /// Propagation delay between two hosts.
+    pub(super) fn one_way(&self, from: HostId, to: HostId) -> Span {
+        self.latency.one_way(from.into(), to.into())
+    }
+
+    /// `packets` with `bytes` in all go from one host to another without an event: only the time that they take of the
+    /// links counts. An idle down-link passes them at once.
+    pub(super) fn take_link_time(&mut self, now: Time, from: HostId, to: HostId, packets: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.sent.add(packets, bytes);
+        self.hosts[from].up.send(now, bytes);
+        let receiver = &mut self.hosts[to];
+        receiver.owed_bytes += if receiver.down_busy { bytes } else { 0 };
     }
 }

@@ -4,8 +4,8 @@
 //! receiver's down-link. For what was lost, a place in the down-link's queue, so that the receiver
 //! misses it once what came before has left.
 
-use super::World;
 use super::state::{Chunk, Waiting};
+use super::{Network, World};
 use crate::ids::HostId;
 use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::time::{Span, Time};
@@ -28,13 +28,13 @@ impl World {
             Some(_) => chunk.bytes,
         };
         let mut left = chunk.bytes;
-        let mut lost = self.strikes(&chunk);
+        let mut lost = self.network.strikes(&chunk);
         // Ends: each turn takes a packet or more.
         while left > 0 {
             let mut bytes = packet.min(left);
             let mut next = lost;
             while bytes < left && next == lost {
-                next = self.strikes(&chunk);
+                next = self.network.strikes(&chunk);
                 if next == lost {
                     bytes += packet.min(left - bytes);
                 }
@@ -51,25 +51,27 @@ impl World {
         }
     }
 
-    fn strikes(&mut self, chunk: &Chunk) -> bool {
-        let to = self.network.pipes[chunk.pipe].to;
-        self.network.losses.as_mut().is_some_and(|losses| losses.strikes(to))
-    }
-
-    /// How much longer a connection takes to open because of lost packets.
-    pub(super) fn lost_in_handshake(&mut self, client: HostId, server: HostId) -> Span {
-        match &mut self.network.losses {
-            Some(losses) => losses.handshake(client, server),
-            None => Span::ZERO,
-        }
-    }
-
     fn lose_on_the_way(&mut self, chunk: Chunk) {
         let host = &mut self.network.hosts[self.network.pipes[chunk.pipe].to];
         if host.down_busy {
             host.queue.push_back(Waiting { came: Time::NEVER, chunk });
         } else {
             self.lose_segments(chunk);
+        }
+    }
+}
+
+impl Network {
+    fn strikes(&mut self, chunk: &Chunk) -> bool {
+        let to = self.pipes[chunk.pipe].to;
+        self.losses.as_mut().is_some_and(|losses| losses.strikes(to))
+    }
+
+    /// How much longer a connection takes to open because of lost packets.
+    pub(super) fn lost_in_handshake(&mut self, client: HostId, server: HostId) -> Span {
+        match &mut self.losses {
+            Some(losses) => losses.handshake(client, server),
+            None => Span::ZERO,
         }
     }
 }
