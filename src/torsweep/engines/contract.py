@@ -67,7 +67,7 @@ class Engine:
     Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
     ``takes_tornettools``, it plays networks that tornettools made.
 
-    ``merit`` is the reason to take it for a comparison of tors. ``caution`` says, for pages and doctor, why
+    ``caution`` says, for pages and doctor, why
     its times may differ from those of tor on a real kernel; empty where tor runs on one. ``note`` is for
     doctor alone. ``trial`` returns what a trial shows of this machine and no version tells, in a few words;
     empty where there is nothing to try. It raises ToolMissing or TorsweepError when it cannot be made.
@@ -90,7 +90,6 @@ class Engine:
     real_time: bool = False
     takes_paths: bool = True
     takes_tornettools: bool = False
-    merit: str = ""
     caution: str = ""
     note: str = ""
     trial: Callable[[], str] = str

@@ -78,17 +78,6 @@ RUN_ENGINES = tuple(sorted(_BY_KIND, key=lambda kind: (_BY_KIND[kind].runs_tor, 
 MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_tor)
 """The engine that models tor, with which those that run it are compared."""
 
-TOR_ENGINES = tuple(
-    sorted(
-        (name for name, engine in ENGINES.items() if engine.runs_tor),
-        key=lambda name: bool(ENGINES[name].caution),
-    )
-)
-"""The engines that run tor itself; first those on a real kernel, which need no caution."""
-
-TORNETTOOLS_ENGINES = tuple(name for name, engine in ENGINES.items() if engine.takes_tornettools)
-"""The engines that play networks of tornettools."""
-
 
 def find_engine(kind: str) -> Engine:
     """The engine whose runs have the name ``kind``: one for both kinds of Shadow; InputError without any."""

@@ -6,6 +6,11 @@ packets as linkem's (docs/linkem.md), and how many records could not be used, by
 A packet is sent when its sender's capture has it, and handed over when its receiver's has; one that only the
 sender has was lost. If a packet was sent more than once with the same bytes, an arrival belongs to the last
 one sent before it. A connection whose opening is not in the captures has no offsets, and no rows.
+
+Reasons are ``cut_short`` (the capture ends within a record), ``not_tcp`` (no TCP over IPv4, or too little of
+it was captured), ``unknown_host`` (an address of no host that has a capture), ``no_opening``, ``reused`` (the
+connection's ends were those of another one before) and, where packets are numbered, ``gap``: one before it is
+not in its sender's capture.
 """
 
 from __future__ import annotations
@@ -38,16 +43,6 @@ HEADER_BYTES = 128
 at most 134; without Ethernet and without options of IP, 80."""
 
 _IPV4, _TCP = 0x0800, 6
-
-UNUSED_RECORDS = {
-    "cut_short": "the capture ends within a record",
-    "not_tcp": "no TCP over IPv4, or too little of it was captured",
-    "unknown_host": "an address of no host that has a capture",
-    "no_opening": "the opening of the connection is not in the captures",
-    "reused": "the connection's ends were those of another one before",
-    "gap": "where packets are numbered: one before it is not in its sender's capture",
-}
-"""Why a record is not in the table of packets."""
 
 Numbering = Literal["bytes", "packets"]
 """What TCP's sequence numbers count. Shadow's TCP gives each packet with payload the number after that of

@@ -93,7 +93,6 @@ ENGINE = Engine(
     },
     files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
-    merit="it has a real kernel",
     note="Real tor on a real kernel. Runs take real time, and the whole machine.",
     trial=lambda: f"hosts are made by {standing().way}",
 )

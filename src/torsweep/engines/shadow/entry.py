@@ -103,7 +103,6 @@ ENGINE = Engine(
     takes_threads=True,
     takes_paths=False,
     takes_tornettools=True,
-    merit="tor runs there in simulated time",
     caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
     trial=lambda: round_trips(require_tool("shadow").path).text,
 )
