@@ -187,10 +187,7 @@ def _change_at(holder: list, index: int, change: Damage) -> None:
 
 
 def _set(holder: list, index: int, value: _Raw) -> None:
-    if holder[0] == "{":
-        holder[index] = [holder[index][0], value]
-    else:
-        holder[index] = value
+    holder[index] = [holder[index][0], value] if holder[0] == "{" else value
 
 
 def _text(tree: Any) -> str:
