@@ -50,7 +50,7 @@ def distributions(medians: Path | None) -> dict[str, Draw]:
         for kind in ("web", "bulk"):
             pooled = np.concatenate([sample for name, sample in samples.items() if name.startswith(kind)])
             draws[f"{kind}, skew {stats.skew(pooled):.1f}"] = _draw_from(pooled)
-        name, sample = max(samples.items(), key=lambda each: abs(stats.skew(each[1])))
+        name, sample = max(samples.items(), key=lambda each: abs(float(stats.skew(each[1]))))
         draws[f"{name}, skew {stats.skew(sample):.1f}"] = _draw_from(sample)
     return draws
 
@@ -61,8 +61,8 @@ def _log_ratios(runs: pl.DataFrame) -> Iterator[tuple[str, Numbers]]:
     for kind, metric in (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttfb")):
         chosen = runs.filter(pl.col("kind") == kind, pl.col("metric") == metric)
         for levels in product(("1000ms", "100ms", "10ms"), ("ewma", "round_robin")):
-            pair = (dict(zip(knobs, each, strict=True)) for each in (baseline, levels))
-            values = paired(chosen, "median_s", *pair).log_ratio
+            one, other = (dict(zip(knobs, each, strict=True)) for each in (baseline, levels))
+            values = paired(chosen, "median_s", one, other).log_ratio
             if levels != baseline and np.isfinite(values).all():
                 yield f"{kind} {metric}, {', '.join(levels)}", (values - values.mean()) / values.std()
 

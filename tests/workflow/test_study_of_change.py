@@ -42,8 +42,8 @@ def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _planned(asked: Sides, networks: str = "2") -> dict[str, int]:
     """How many jobs of each rule the command of the comparison would start."""
-    options = {"era": "today", "warm_up": "20 s", "measured": "30 s", "pairing": "free"}
-    study = make_study(read_change(asked), Setup.read(networks, **options), "ci", None, "torsweep compare")
+    options = {"networks": networks, "era": "today", "warm_up": "20 s", "measured": "30 s", "pairing": "free"}
+    study = make_study(read_change(asked), Setup.read(**options), "ci", None, "torsweep compare")
     study.write()
     play = Play(study, "shadow", 2)
     answer = warm.run([*play.command()[2:], "--dry-run"], Path.cwd(), TIMEOUT_S)

@@ -93,15 +93,15 @@ def print_verdict(
     rows = list(lines(claims_file, experiment, unit))
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
     console.print(measures_table(rows))
-    console.print(Text(_coverage_text(claims_file, len(rows))), soft_wrap=True)
+    console.print(Text(_coverage_text(claims_file, len(rows), unit)), soft_wrap=True)
     return networks
 
 
-def _coverage_text(claims_file: ClaimsFile, many: int) -> str:
+def _coverage_text(claims_file: ClaimsFile, many: int, unit: str) -> str:
     """What the intervals cover, and what they allow for."""
-    looks = claims_file.interim
+    looks = ", ".join(map(str, claims_file.interim))
     text = f"Intervals: all {many} together with {100 * CONFIDENCE:.0f} %"
-    return f"{text}, over looks at {', '.join(map(str, looks))} networks and later ones" if looks else text
+    return f"{text}, over looks at {looks} {unit}s and later ones" if looks else text
 
 
 def measures_table(rows: Sequence[Line]) -> Table:
@@ -109,7 +109,8 @@ def measures_table(rows: Sequence[Line]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("measure")
     table.add_column("change", justify="right")
-    table.add_column("interval", justify="right")
+    confidence = f" ({100 * rows[0].answer.interval.confidence:.1f} %)" if rows else ""
+    table.add_column(f"interval{confidence}", justify="right")
     table.add_column("verdict")
     table.add_column(f"can show ({100 * POWER:.0f} % chance)")
     for row in rows:

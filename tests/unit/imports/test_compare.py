@@ -121,7 +121,7 @@ def test_the_terminal_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixtu
     print_comparison(comparison, Console(width=110))
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == ["branch, against vanilla", "paired on 2 networks that both have"]
-    assert printed[2].split() == ["measure", "change", "interval", "(97.5", "%)", "verdict"]
+    assert " ".join(printed[2].split()) == "measure change interval (97.5 %) verdict can show (80 % chance)"
     assert any(line.startswith("50 KiB, last byte") and "+4.9 %" in line for line in printed)
     names = {path.name for path in (tmp_path / "out").iterdir()} - {".torsweep"}
     tables = {"differences.csv", "medians.csv", "outcomes.csv", "curves.csv", "public.csv"}
