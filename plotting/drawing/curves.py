@@ -23,7 +23,8 @@ from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
 from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
-from torsweep.stats.streams.incidence import METRICS, clock_text
+from torsweep.runsets.reading import IMPORT
+from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
 PUBLIC: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
 """How the public network is drawn."""
@@ -46,13 +47,14 @@ def how_to_read(byte: str) -> str:
     )
 
 
-def draw_metric(
-    source: Source, metric: str, public: pl.DataFrame | None = None
-) -> tuple[Figure, pl.DataFrame, str]:
+def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say).
 
-    ``public`` (kind, share, time_s) are the times of the public network, where they are known.
+    Times of imports count from the request, as those of the public network do, which stand beside them.
     """
+    if IMPORT in source.knobs:
+        metric += AFTER_COMMAND
+    public = source.public(metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
     outcomes = source.summary("outcomes")

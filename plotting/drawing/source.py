@@ -70,6 +70,12 @@ class Source:
         is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
         return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 
+    def public(self, metric: str) -> pl.DataFrame | None:
+        """The times of the public network (kind, share, time_s), where they were given."""
+        statistic = statistics()["public"]
+        is_there = (self.summaries / statistic.file).is_file()
+        return statistic.read(self.summaries).filter(metric=metric) if is_there else None
+
     def baseline(self) -> dict[str, str]:
         """The plan's baseline."""
         return dict(self._plan["baseline"])

@@ -21,11 +21,10 @@ from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
 from torsweep.engines.names import engine_names
 from torsweep.examples import with_examples
-from torsweep.imports.cli import import_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import config_app, draw_figure_command, draw_network_command
 from torsweep.report.cli import report_command
-from torsweep.runsets.cli import repeat_command, replay_command
+from torsweep.runsets.cli import import_app, repeat_command, replay_command
 from torsweep.stats.cli import results_app
 from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app

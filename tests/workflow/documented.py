@@ -91,7 +91,6 @@ REAL_TOR = "torsweep compare "
 """Commands that begin so play real tor for an hour: test_study_of_change.py goes up to the runs."""
 
 PUT_IN = {
-    "import compare vanilla my-branch": "import compare vanilla my-branch --warm-up '1 min'",
     "experiments/NAME/": "experiments/refill_sweep/",
     "network sample quarter --seed 1": "network sample ci --seed 1",
     "network=mine live_tor": "network=ci live_tor",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.documents import TARGETS
+from tests.made_tornet import clients_waiting, tornet
 from tests.published_plan import write_plan
-from tests.unit.imports.made_tornet import clients_waiting, tornet
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run

@@ -15,7 +15,9 @@ from typing import Annotated
 
 import typer
 
-from torsweep.storage.folders import RUN_FOLDER, OutputFolder
+from torsweep.storage.folders import IMPORT_FOLDER, RUN_FOLDER, OutputFolder
+
+import_app = typer.Typer(help="Import results of tornettools as tables of torsweep.", no_args_is_help=True)
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
 Out = Annotated[
@@ -38,3 +40,47 @@ def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
 
     run = derive(original, out, replay=True, wait=wait)
     typer.echo(f"{out}: prepared: the circuits of {len(run.paths or {})} clients; engine {run.engine}")
+
+
+IMPORTS = Path("results/imports")
+
+
+def import_folder(value: str | Path) -> Path:
+    """An import's folder: a name stands below results/imports."""
+    return IMPORTS / value if Path(value).name == str(value) else Path(value)
+
+
+class _Named(OutputFolder):
+    """The folder of an import, by its name or path."""
+
+    def __call__(self, value: str | Path) -> Path:
+        """The folder. Raises OutputError when it may not be written."""
+        return super().__call__(import_folder(value))
+
+
+@import_app.command("tornettools")
+def import_command(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders that tornettools has simulated.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            parser=_Named(IMPORT_FOLDER),
+            help="Its name below results/imports, or a folder.",
+        ),
+    ],
+) -> None:
+    """Read simulations made with tornettools, from logs or from what `tornettools parse` left of them."""
+    from torsweep.runsets.imported import import_simulations
+
+    runs = import_simulations(folders, out).runs
+    networks = {run.network or run.folder for run in runs}
+    downloads = sum(sum(run.downloads.values()) for run in runs)
+    many = (
+        f"{len(runs)} simulation{'s' * (len(runs) > 1)} of {len(networks)} network{'s' * (len(networks) > 1)}"
+    )
+    known = "" if all(run.network for run in runs) else "; some folders do not name their network"
+    typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")

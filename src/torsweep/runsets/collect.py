@@ -62,7 +62,7 @@ from torsweep.runsets.reading import (
     Provenance,
     SourceRecord,
 )
-from torsweep.runsets.run import Run, open_run, read_table
+from torsweep.runsets.run import GIVEN, Run, open_run, read_table
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES_FOLDER, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
@@ -73,9 +73,6 @@ NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS)
 CHECKS = ("followed_downloads", "clocks")
 """What the tables of a plan say of a run beside its rows."""
 
-
-GIVEN = "tornettools"
-"""The key of the checksum of a network that tornettools made, in the provenance of a run on it."""
 
 TOR = "tor"
 """The knob whose levels are builds of tor."""
@@ -103,7 +100,7 @@ def gather_provenance(
     }
     of_sources: dict[str, list[Run]] = {}
     for run in runs:
-        of_sources.setdefault(run.variant.get(SOURCE, run.engine), []).append(run)
+        of_sources.setdefault(run.variant.get(SOURCE) or run.variant.get(IMPORT, run.engine), []).append(run)
     if SOURCE in first.variant:
         _check_alike(runs)
     else:
@@ -116,7 +113,7 @@ def gather_provenance(
     _check_grid(runs, seeds, replicates)
     return Provenance(
         **shared,
-        engine=SOURCES_JOINED_BY.join(one.label for one in told),
+        engine=SOURCES_JOINED_BY.join(one.label for one in told) if SOURCE in first.variant else first.engine,
         engine_version="; ".join(versions),
         builds=_builds(runs),
         network=network,

@@ -23,6 +23,9 @@ from torsweep.formats.frames import read_frame
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 
+GIVEN = "tornettools"
+"""The key of the checksum of a network that tornettools made, in the provenance of a run on it."""
+
 
 @dataclass(frozen=True)
 class Run:

@@ -55,6 +55,8 @@ class Analysis:
     grid: Sequence[Levels] = ()
     """The variants of the plan, whether they have run or not, without what made them."""
     design: Design = FIXED
+    public: Path | None = None
+    """A file of public Tor's times, to stand beside those of imports."""
     known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)
 
     def once(self, work: Callable[[Analysis], T]) -> T:

@@ -86,9 +86,14 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     if SOURCE not in analysis.levels:
         analysis.design = Design.of(experiment)
         analysis.design.check(len(tables.provenance.seeds))
+    return summary_of(analysis)
+
+
+def summary_of(analysis: Analysis) -> Summary:
+    """Every statistic that applies to ``analysis``."""
     frames = {}
     for name, statistic in statistics().items():
-        frame = statistic.frame(analysis) if statistic.applies(tables.provenance) else None
+        frame = statistic.frame(analysis) if statistic.applies(analysis.provenance) else None
         if frame is not None:
             frames[name] = frame
     return Summary(analysis, frames)

@@ -79,8 +79,9 @@ def interval_text(interval: Interval) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``."""
-    return f"{share:+.1%}".replace("%", " %").replace("-", "−")
+    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``, ``0.0 %``."""
+    text = f"{share:+.1%}" if round(share, 3) else "0.0%"
+    return text.replace("%", " %").replace("-", "−")
 
 
 @dataclass(frozen=True)

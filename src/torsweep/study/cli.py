@@ -56,7 +56,7 @@ def compare_command(
         str | None,
         typer.Option(
             help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball, .dsc or folder"
-            " of source, a program; or `same`, to see what chance alone does."
+            " of source, a program; or `same`, to see what chance alone does. Of imports: import:NAME."
         ),
     ] = None,
     baseline: Annotated[
@@ -124,9 +124,18 @@ def compare_command(
     cores: Annotated[
         int | None, typer.Option(min=1, help="Cores to use; all of this machine's when left out.")
     ] = None,
+    tor_metrics: Annotated[
+        Path | None,
+        typer.Option(help="Of imports: a file of tornettools or OnionPerf about public Tor."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
+    from torsweep.study.imports import are_imports
+
+    if are_imports(candidate, baseline):
+        _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
+        return
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
@@ -162,6 +171,16 @@ def compare_command(
     copy_builds(made)
     play.run()
     _print_result(play, experiment, about)
+
+
+def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:
+    from rich.console import Console
+
+    from torsweep.study.imports import compare_imports, print_imports
+
+    summary = compare_imports(candidate, baseline, warm_up, tor_metrics)
+    print_imports(summary, Console(width=None if sys.stdout.isatty() else 110))
+    typer.echo(f"summary: {summary.folder}")
 
 
 def _print_result(play: Play, experiment: Experiment, about: str) -> None:

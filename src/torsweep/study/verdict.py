@@ -92,7 +92,8 @@ def print_verdict(
         where = f"{claims_file.engine}, {over}"
     rows = list(lines(claims_file, experiment, unit))
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
-    console.print(measures_table(rows))
+    shown = [(row.measure, row.answer.interval, row.verdict, row.can_show) for row in rows]
+    console.print(measures_table(shown))
     console.print(Text(_coverage_text(claims_file, len(rows), unit)), soft_wrap=True)
     return networks
 
@@ -104,19 +105,20 @@ def _coverage_text(claims_file: ClaimsFile, many: int, unit: str) -> str:
     return f"{text}, over looks at {looks} {unit}s and later ones" if looks else text
 
 
-def measures_table(rows: Sequence[Line]) -> Table:
+def measures_table(rows: Sequence[tuple[str, Interval, str, str]]) -> Table:
     """A row for each measure: its change, the interval, what that comes to, and what can be shown."""
     table = Table(box=None, pad_edge=False)
     table.add_column("measure")
     table.add_column("change", justify="right")
-    confidence = f" ({100 * rows[0].answer.interval.confidence:.1f} %)" if rows else ""
+    confidence = f" ({100 * rows[0][1].confidence:.1f} %)" if rows else ""
     table.add_column(f"interval{confidence}", justify="right")
     table.add_column("verdict")
-    table.add_column(f"can show ({100 * POWER:.0f} % chance)")
-    for row in rows:
-        interval, style = row.answer.interval, COLOURS.get(row.verdict, "yellow")
-        verdict = Text(row.verdict, style=style)
-        table.add_row(row.measure, change_text(interval), bounds_text(interval), verdict, row.can_show)
+    if any(can_show for *_, can_show in rows):
+        table.add_column(f"can show ({100 * POWER:.0f} % chance)")
+    for measure, interval, verdict, can_show in rows:
+        coloured = Text(verdict, style=COLOURS.get(verdict, "yellow"))
+        cells = [measure, change_text(interval), bounds_text(interval), coloured, can_show]
+        table.add_row(*cells[: len(table.columns)])
     return table
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
+from torsweep.runsets.reading import IMPORT
 from torsweep.stats.inference.intervals import bands
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -146,7 +147,12 @@ CURVES = Statistic(
     | numbers("where the curve crosses one half, seconds", "median_s")
     | TOP,
     unless_perf_alone(
-        lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs, baseline=analysis.baseline)
+        lambda analysis: curves(
+            analysis.once(measured_downloads),
+            analysis.knobs,
+            tuple(METRICS) if IMPORT in analysis.levels else ("ttfb", "ttlb"),
+            analysis.baseline,
+        )
     ),
 )
 

@@ -160,6 +160,9 @@ class Metric:
     clock: str = OPENING
 
 
+AFTER_COMMAND = "_after_command"
+"""How the names of times end that count from the SOCKS command."""
+
 METRICS = {
     metric.name: metric
     for metric in (

@@ -213,7 +213,7 @@ def test_equal_variants_show_no_difference(make_run: MakeRun, tmp_path: Path) ->
         nearly = (pl.col("first_byte_us") * (1 + seed / 1000)).round().cast(pl.Int64)
         streams.with_columns(nearly).write_parquet(other / "streams.parquet")
         record_tables(other)
-    row = _row(summary_of(tmp_path)["contrasts"], source="emulation")
+    row = _row(summary_of(tmp_path, "cellsim,emulation")["contrasts"], source="emulation")
     assert row["shows"] == NO_DIFFERENCE
 
 

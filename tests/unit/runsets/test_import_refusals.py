@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.imports.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
+from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
 from torsweep.errors import InputError
-from torsweep.imports.stored import import_simulations, open_import
+from torsweep.runsets.imported import import_simulations, open_import
 
 TGEN = "shadow.data/hosts/perfclient1exit/tgen.1006.stdout"
 

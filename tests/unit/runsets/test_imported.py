@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.unit.imports.made_tornet import END_S, RELAYS, parsed_tornet, tornet
+from tests.made_tornet import END_S, RELAYS, parsed_tornet, tornet
 from torsweep.cli import main
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, STREAMS, validate
 from torsweep.engines.table_schema import RELAYS as RELAYS_TABLE
-from torsweep.imports.stored import Import, import_simulations, open_import
+from torsweep.runsets.imported import Import, import_simulations, open_import
+from torsweep.runsets.run import read_table
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def imported(tmp_path: Path) -> Import:
 
 
 def rows(one: Import, schema: Any) -> pl.DataFrame:
-    return one.table(one.runs[0], schema)
+    return read_table(one.folder / one.runs[0].folder, schema)
 
 
 def test_downloads_have_the_times_that_tgen_reports(imported: Import) -> None:
@@ -53,7 +54,7 @@ def test_markov_clients_ask_for_what_they_get(imported: Import) -> None:
 
 
 def test_perf_clients_of_onion_services_have_a_kind_of_their_own(tmp_path: Path) -> None:
-    from tests.unit.imports.made_tornet import CLIENTS
+    from tests.made_tornet import CLIENTS
 
     clients = {"perfclient2onionservice": CLIENTS["perfclient1exit"]}
     one = import_simulations([tornet(tmp_path / "tornet", clients)], tmp_path / "import")
@@ -168,6 +169,6 @@ def test_the_command_names_an_import(
 
 
 def _other() -> Any:
-    from tests.unit.imports.made_tornet import Download, Host
+    from tests.made_tornet import Download, Host
 
     return Host([Download(0, 65.0)])

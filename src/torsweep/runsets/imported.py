@@ -1,0 +1,264 @@
+"""An import: runs that others made with tornettools and Shadow, as a folder of run folders.
+
+In: folders of simulations and the folder for the import; or that folder. Out: :class:`Import`, a folder for
+each simulation with its tables, and last ``import.json``, which says of each its network, its seeds and where
+it stands; and its :class:`~torsweep.runsets.run.Run`. An import appears as a whole.
+
+Two simulations are of the same network when the hosts of their ``shadow.config.yaml`` have the same names,
+places in the graph, addresses and rates: Shadow's seed, the programs and their options may differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.config.reading import validate
+from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
+from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
+from torsweep.errors import InputError
+from torsweep.formats.text import text_lines, whole_text
+from torsweep.formats.yaml_file import parse_other_yaml
+from torsweep.network.tornet import TORNET_FILE
+from torsweep.provenance import sha256_of_file
+from torsweep.runsets.parsed import read_parsed
+from torsweep.runsets.reading import IMPORT
+from torsweep.runsets.run import GIVEN, Run
+from torsweep.storage import whole_directory, write_text
+from torsweep.storage.folders import IMPORT_FOLDER
+from torsweep.storage.manifest import verify_folder, with_checksums
+
+HOSTS = "shadow.data/hosts"
+TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"
+_ACCEPTED = f"a folder that tornettools simulated, with {HOSTS}, or parsed, with {TGEN_PARSED}"
+
+_HOST_KEYS = ("network_node_id", "ip_addr", "bandwidth_down", "bandwidth_up")
+_GENERATE_SEED = re.compile(r"Seeded standard and numpy PRNGs with seed=(\d+)")
+_SHADOW_SEED = re.compile(r"shadow_args='[^']*--seed[= ](\d+)")
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulation in ``folder``: its logs in ``hosts``, or else what the parsers of TGen and OnionTrace have
+    left of them.
+
+    ``network`` is a digest that two simulations share when their networks are the same; None where no
+    configuration says. The seeds are tornettools' of the network, and Shadow's; None: not told.
+    """
+
+    folder: Path
+    hosts: Path | None
+    tgen: Path | None
+    oniontrace: Path | None
+    network: str | None
+    network_seed: int | None
+    shadow_seed: int | None
+
+    @property
+    def source(self) -> str:
+        """``logs`` or ``parsed``."""
+        return "logs" if self.hosts else "parsed"
+
+
+def open_simulation(folder: Path) -> Simulation:
+    """The simulation in ``folder``.
+
+    Raises InputError when there is none, its configuration cannot be read, or the folder's own logs name two
+    seeds, so that nobody can say which of them its results are of.
+    """
+    if not folder.is_dir():
+        raise InputError("is no folder", file=folder, accepted=_ACCEPTED)
+    hosts = folder / HOSTS
+    tgen = _packed_or_not(folder / TGEN_PARSED)
+    has_logs = any(hosts.glob("*client*/*tgen*.stdout*"))
+    if not has_logs and tgen is None:
+        raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
+    config = _packed_or_not(folder / TORNET_FILE)
+    document = _read_config(config) if config else {}
+    seed = _seed(folder, "simulate", _SHADOW_SEED)
+    return Simulation(
+        folder,
+        hosts if has_logs else None,
+        tgen,
+        _packed_or_not(folder / ONIONTRACE_PARSED),
+        _digest(document["hosts"]) if config else None,
+        _seed(folder, "generate", _GENERATE_SEED),
+        (document.get("general") or {}).get("seed") if seed is None else seed,
+    )
+
+
+def _packed_or_not(file: Path) -> Path | None:
+    return next((each for each in (file, file.with_name(f"{file.name}.xz")) if each.is_file()), None)
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    document = parse_other_yaml(whole_text(file), file)
+    hosts = document.get("hosts") if isinstance(document, dict) else None
+    if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
+        raise InputError(
+            "has no hosts", file=file, key="hosts", accepted="a configuration of Shadow 2 or later"
+        )
+    general = document.get("general") or {}
+    seed = general.get("seed") if isinstance(general, dict) else general
+    if not isinstance(seed, int | None):
+        raise InputError("is no seed", file=file, key="general.seed", value=seed, accepted="a whole number")
+    return document
+
+
+def _digest(hosts: dict[str, dict[str, Any]]) -> str:
+    known = {name: [str(host.get(key)) for key in _HOST_KEYS] for name, host in hosts.items()}
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _seed(folder: Path, command: str, pattern: re.Pattern[str]) -> int | None:
+    """The seed that the folder's logs of ``tornettools COMMAND`` name; InputError where they name two."""
+    found = {
+        seed
+        for file in sorted(folder.glob(f"tornettools.{command}.*.log*"))
+        for seed in _seeds(file, pattern)
+    }
+    if len(found) > 1:
+        listed = " and ".join(map(str, sorted(found)))
+        problem = f"mixes seeds: its logs of `tornettools {command}` name {listed}"
+        raise InputError(problem, file=folder, accepted="the log of the one that the results are of")
+    return found.pop() if found else None
+
+
+def _seeds(file: Path, pattern: re.Pattern[str]) -> Iterator[int]:
+    yield from (int(match[1]) for match in map(pattern.search, text_lines(file)) if match)
+
+
+MANIFEST = "import.json"
+FORMAT, FORMAT_VERSION = "torsweep-import", 1
+IMPORTED = "imports"
+"""Takes the place of an experiment."""
+_NO_IMPORT = "no such file: `torsweep import tornettools` leaves it in the folder of an import"
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """One simulation: the folder of its tables in the import, the name of its own folder, and what is known.
+
+    ``read`` is ``logs`` or ``parsed``; ``network`` and the seeds are those of
+    :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
+    """
+
+    folder: str
+    name: str
+    read: str
+    network: str | None
+    network_seed: int | None
+    shadow_seed: int | None
+    duration_s: int
+    tgen: list[str]
+    oniontrace: list[str]
+    downloads: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Import:
+    """The simulations in ``folder``."""
+
+    folder: Path
+    runs: list[ImportedRun]
+
+    @property
+    def name(self) -> str:
+        """What figures and tables call it."""
+        return self.folder.resolve().name
+
+    def open_runs(self, numbers: dict[str, int], warm_up_ns: int, duration_ns: int) -> list[Run]:
+        """Its simulations as runs, without the first ``warm_up_ns``; ``numbers`` are those of networks."""
+        versions = sorted({f"tgen {one}" for run in self.runs for one in run.tgen})
+        versions += sorted({f"oniontrace {one}" for run in self.runs for one in run.oniontrace})
+        return [
+            Run(
+                self.folder / run.folder,
+                {IMPORT: self.name},
+                numbers[self.network_of(run)],
+                self.network_of(run),
+                sha256_of_file(self.folder / run.folder / STREAMS.file),
+                IMPORTED,
+                "shadow",
+                ", ".join(versions),
+                "today",
+                warm_up_ns,
+                duration_ns,
+                {GIVEN: self.network_of(run)},
+            )
+            for run in self.runs
+        ]
+
+    def network_of(self, run: ImportedRun) -> str:
+        """What tells the network of ``run`` from others, also where its folder does not say."""
+        return run.network or f"{self.name}/{run.folder}"
+
+
+def import_simulations(folders: Sequence[Path], out: Path) -> Import:
+    """Write the import ``out`` of the simulations in ``folders``.
+
+    Raises InputError for a folder that holds none, whose logs cannot be read, or that holds the same
+    downloads as another one.
+    """
+    seen: dict[str, Path] = {}
+    with whole_directory(out, IMPORT_FOLDER) as place:
+        runs = [
+            _import(folder, f"run-{number}", place, seen) for number, folder in enumerate(folders, start=1)
+        ]
+        tables = sorted(str(file.relative_to(place)) for file in place.glob("*/*.parquet"))
+        document = {"format": FORMAT, "format_version": FORMAT_VERSION, "runs": [asdict(run) for run in runs]}
+        document = with_checksums(document, place, tables)
+        write_text(place / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return Import(out, runs)
+
+
+def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> ImportedRun:
+    simulation = open_simulation(folder)
+    read = read_simulation(simulation)
+    frames, duration_s = tables_of(read)
+    streams = frames[STREAMS]
+    digest = str(streams.hash_rows().to_list())
+    if digest in seen:
+        problem = f"holds the same downloads as {seen[digest]}: one simulation, given twice"
+        raise InputError(problem, file=folder, accepted="each simulation once")
+    seen[digest] = folder
+    for schema, frame in frames.items():
+        write_table(place / name, schema, frame)
+    outcomes = {outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES}
+    events = (read.circuits, read.bandwidth)
+    return ImportedRun(
+        name,
+        folder.resolve().name,
+        simulation.source,
+        simulation.network,
+        simulation.network_seed,
+        simulation.shadow_seed,
+        duration_s,
+        sorted(set(read.tgen.versions["version"])),
+        sorted({version for each in events for version in each.versions["version"]}),
+        outcomes,
+    )
+
+
+def read_simulation(simulation: Simulation) -> HostLogs:
+    """What the logs of ``simulation`` tell, or without them their parsed files; InputError as the readers."""
+    if simulation.hosts is not None:
+        return read_logs(simulation.hosts)
+    assert simulation.tgen is not None, "open_simulation has found one of both"
+    return read_parsed(simulation.tgen, simulation.oniontrace)
+
+
+def open_import(folder: Path) -> Import:
+    """The import in ``folder``; InputError where there is none, or it is damaged or of another version."""
+    document = verify_folder(folder, MANIFEST, _NO_IMPORT)
+    found = document.pop("format", None), document.pop("format_version", None)
+    if found != (FORMAT, FORMAT_VERSION):
+        raise InputError("is no import of this version", file=folder / MANIFEST, value=found, accepted=FORMAT)
+    return validate(Import, {"folder": folder, **document}, folder / MANIFEST)
