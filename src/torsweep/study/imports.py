@@ -98,10 +98,9 @@ def print_imports(summary: ImportsSummary, console: Console) -> None:
     console.print(summary.about, summary.pairing, sep="\n")
     rows = []
     for row in summary.changes.iter_rows(named=True):
-        bounds = (math.nan if row[name] is None else row[name] for name in ("change", "low", "high"))
-        rows.append(
-            (row["measure"], Interval(*bounds, row["networks"], row["confidence"]), row["verdict"], "")
-        )
+        mean, low, high = (math.nan if row[name] is None else row[name] for name in ("change", "low", "high"))
+        interval = Interval(mean, low, high, row["networks"], row["confidence"])
+        rows.append((row["measure"], interval, row["verdict"], ""))
     console.print(measures_table(rows))
     console.print(
         f"Intervals: {100 * TOGETHER:.1f} %, both times of a size together with {100 * CONFIDENCE:.0f} %"

@@ -117,7 +117,7 @@ def measures_table(rows: Sequence[tuple[str, Interval, str, str]]) -> Table:
         table.add_column(f"can show ({100 * POWER:.0f} % chance)")
     for measure, interval, verdict, can_show in rows:
         coloured = Text(verdict, style=COLOURS.get(verdict, "yellow"))
-        cells = [measure, change_text(interval), bounds_text(interval), coloured, can_show]
+        cells: list[str | Text] = [measure, change_text(interval), bounds_text(interval), coloured, can_show]
         table.add_row(*cells[: len(table.columns)])
     return table
 
