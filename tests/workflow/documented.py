@@ -46,18 +46,8 @@ NOT_RUN = {
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
     "snakemake --cores 2 refill_sweep --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
     "      engine=emulation,cellsim+tcp=linux_6_18 runs=all": REAL_TIME,
-    "snakemake --cores 4 refill_sweep --config network=quarter replicates=3"
-    " engine=emulation,cellsim+tcp=linux_6_18": "takes finished runs of real tor, which a clean folder lacks",
-    "snakemake --cores 4 refill_sweep --config network=quarter replicates=3"
-    " engine=shadow,cellsim+tcp=linux_6_18 runs=all": SHADOW,
     "snakemake --cores 8 refill_sweep --config engine=emulation,cellsim": (
         "takes finished runs of real tor, which a clean folder lacks"
-    ),
-    "snakemake --cores 2 starvation --config engine=emulation,cellsim replicates=1": (
-        "takes finished runs of real tor, which a clean folder lacks"
-    ),
-    "snakemake --cores 2 starvation --config replicates=1 engine=cellsim,cellsim+tcp=linux_6_18": (
-        "takes minutes: tests/workflow/test_sources.py plays sources"
     ),
     "snakemake --cores 1 refill_sweep --config network=quarter first_seed=51 replicates=1 "
     "     warm_up='2 min' measured='3 min'"
