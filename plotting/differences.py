@@ -1,18 +1,8 @@
 """Paired differences of medians against the baseline, as a forest plot."""
 
-from __future__ import annotations
-
-import polars as pl
-from matplotlib.figure import Figure
-
 from plotting.drawing.forest import draw_differences, how_to_read
-from plotting.drawing.source import Source
 
 TITLE = "Differences from the baseline"
 HOW_TO_READ = how_to_read()
 NEEDS = ("differences", "outcomes")
-
-
-def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption."""
-    return draw_differences(source)
+draw = draw_differences
