@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.synthetic import Size, write_sweep
@@ -14,7 +15,7 @@ from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.growth import InterimAnalysis, analyse_batch
-from torsweep.stats.summarize import summarize
+from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
 SMALL = Size(web_clients=20, bulk_clients=4, relays=2)
@@ -98,3 +99,21 @@ def test_a_number_of_networks_between_two_looks_is_refused(sweep) -> None:
         InputError, match="is no number of networks of an interim analysis, got 12; accepted: 5, 10, 15"
     ):
         summarize(sweep[range(1, 13)], _experiment(networks=15, batch=5))
+
+
+def test_a_summary_allows_for_the_looks_that_its_comparison_has_had(sweep, tmp_path: Path) -> None:
+    tables = sweep[range(1, 13)]
+    fixed, looked = (
+        summarize(tables, load_experiment(EXPERIMENT, {"replicates": 12, **looks}))
+        for looks in ({}, {"precision.looks": {4: 0.8, 12: 0.93}})
+    )
+    widths = [
+        (two.interval.high - two.interval.low) / (one.interval.high - one.interval.low)
+        for before, after in zip(fixed.verdicts, looked.verdicts, strict=True)
+        for one, two in zip(before.comparisons, after.comparisons, strict=True)
+        if one.interval.known and two.interval.known and one.interval.low < one.interval.high
+    ]
+    # With the interval of the first look it may be narrower on one side.
+    assert np.median(widths) > 1.1
+    write_summary(looked, tmp_path / "out")
+    assert "they have been with 4, 12." in (tmp_path / "out" / "summary.md").read_text()
