@@ -111,7 +111,7 @@ format: setup ## rewrite Python, Snakemake and Rust files in the project's forma
 bench: setup ## speed and memory of engine, sampler and reading of logs, coverage of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
 	$(ACTIVATED) python -m bench.reading
-	$(ACTIVATED) python -m bench.intervals
+	$(ACTIVATED) python -m bench.coverage
 
 docs-tables: setup ## write the numbers of docs/tables/ into the tables of documents
 	$(ACTIVATED) python -m bench.doc_tables

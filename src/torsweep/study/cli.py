@@ -188,7 +188,7 @@ def _print_result(play: Play, experiment: Experiment, about: str) -> None:
     from rich.console import Console
 
     from torsweep.stats.inference.interim import Design
-    from torsweep.study.looks import record_look
+    from torsweep.study.look_record import record_look
     from torsweep.study.verdict import print_verdict
 
     tornets = play.study.tornets

@@ -14,7 +14,7 @@ from torsweep.stats.claims.judging import YES, Inquiry, Question, above, below, 
 from torsweep.stats.inference.interim import FIRST_SHARE, Design, confidences, grown_share
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.inference.power import smallest_shown
-from torsweep.study.looks import with_look
+from torsweep.study.look_record import with_look
 
 CLAIM = AnyChange(id="web", text="A.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb"))
 LINES, SPREAD = 4, 0.1

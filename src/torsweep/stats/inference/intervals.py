@@ -155,10 +155,10 @@ def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     Source: Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
     """
-    given = np.asarray(p_values, dtype=float)
-    adjusted = np.full_like(given, np.nan)
-    tested = np.flatnonzero(np.isfinite(given))
-    order = tested[np.argsort(given[tested], kind="stable")]
-    steps = given[order] * (len(order) - np.arange(len(order)))
+    values = np.asarray(p_values, dtype=float)
+    adjusted = np.full_like(values, np.nan)
+    tested = np.flatnonzero(np.isfinite(values))
+    order = tested[np.argsort(values[tested], kind="stable")]
+    steps = values[order] * (len(order) - np.arange(len(order)))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted

@@ -1,6 +1,6 @@
 """How often intervals miss, at the levels of verdicts, with skewed values and with several looks.
 
-    python -m bench.intervals [--out bench/results/intervals.md] [--medians medians.csv]
+    python -m bench.coverage [--out bench/results/coverage.md] [--medians medians.csv]
 
 In: distributions of a network's value; with ``--medians``, a sweep's medians.csv, whose logarithms of ratios
 to the baseline are drawn from with replacement: all of web and of bulk clients, each scaled to one spread,
@@ -30,7 +30,7 @@ from torsweep.storage import write_text
 ROOT = Path(__file__).resolve().parent.parent
 SIZES, LEVELS = (3, 4, 6, 8, 12, 24), (0.95, 0.9875, 0.99375)
 SWEEPS, RESAMPLED_SWEEPS, RESAMPLES = 100_000, 1_000, 999
-STUDIES, LINES = 20_000, 4
+AA_STUDIES, LINES = 20_000, 4
 LOOKS = ((8,), (8, 16), (8, 16, 24, 32, 40), (3, 6), (3, 6, 12, 24))
 PLANNED = (8, 16, 24, 32, 40)
 SEED = 20_260_101
@@ -104,9 +104,9 @@ def missed_by_resampling(draw: Draw, networks: int, level: float) -> tuple[float
 
 def studies_that_show(draw: Draw, looks: Sequence[int], planned: bool) -> float:
     """The share of A/A studies of :data:`LINES` lines that show anything at any of ``looks``."""
-    values = draw(np.random.default_rng(SEED), (STUDIES, LINES, looks[-1]))
+    values = draw(np.random.default_rng(SEED), (AA_STUDIES, LINES, looks[-1]))
     design = Design(tuple(looks)) if planned else Design()
-    shown = np.zeros(STUDIES, dtype=bool)
+    shown = np.zeros(AA_STUDIES, dtype=bool)
     for networks in looks:
         design = design if planned else design.look(networks)
         level = design.confidence_at(networks, bonferroni(0.95, LINES))
@@ -118,9 +118,9 @@ def studies_that_show(draw: Draw, looks: Sequence[int], planned: bool) -> float:
 def page(draws: dict[str, Draw]) -> str:
     """The tables."""
     lines = [
-        "# Intervals",
+        "# Coverage of intervals",
         "",
-        "By `python -m bench.intervals`. Percent of sweeps whose interval misses the mean:",
+        "By `python -m bench.coverage`. Percent of sweeps whose interval misses the mean:",
     ]
     lines += ["t, above + below; bootstrap-t (its width as a multiple of t's); sign flips.", ""]
     lines += ["| values | networks |" + "".join(f" {100 * level:g} % |" for level in LEVELS)]
@@ -133,7 +133,7 @@ def page(draws: dict[str, Draw]) -> str:
             boot_text = f"{100 * boot:.1f} (×{width:.2f})" if width < 100 else "no interval"
             cells.append(f"{100 * above:.2f} + {100 * below:.2f}; {boot_text}; {100 * flips:.1f}")
         lines.append(f"| {name} | {networks} | {' | '.join(cells)} |")
-    lines += ["", f"Percent of {STUDIES:,} A/A studies that show anything on any of {LINES} lines:", ""]
+    lines += ["", f"Percent of {AA_STUDIES:,} A/A studies that show anything on any of {LINES} lines:", ""]
     symmetric = {name: draw for name, draw in draws.items() if name == "normal"}
     symmetric["t, 5 degrees"] = lambda generator, shape: generator.standard_t(5, shape)
     lines += ["| looks |" + "".join(f" {name} |" for name in symmetric), "|---" * (1 + len(symmetric)) + "|"]
@@ -146,7 +146,7 @@ def page(draws: dict[str, Draw]) -> str:
 def main() -> None:
     """Measure, and write the tables."""
     parser = argparse.ArgumentParser(description="Measure how often intervals miss.")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/intervals.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/coverage.md")
     parser.add_argument("--medians", type=Path, help="medians.csv of a plan main of refill_sweep")
     arguments = parser.parse_args()
     write_text(arguments.out, page(distributions(arguments.medians)))
