@@ -29,6 +29,8 @@ HOW_TO_READ = (
 )
 NEEDS = ("measure_differences", "outcomes")
 NOT_DRAWN = (
+    "clients_stalled",
+    "clients_without_progress",
     "circuit_failures_by_reason",
     "goodput_last_half_median",
     "download_errors_by_stage",
@@ -37,7 +39,7 @@ NOT_DRAWN = (
     "processor_time_total",
     "peak_memory_total",
 )
-"""Measures that only the table shows, as it shows the relays of a position alone."""
+"""Measures that only the table or another figure shows, as the table shows the relays of a position alone."""
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26
 _LEAST_SPAN = 0.05
