@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 import polars as pl
@@ -239,7 +239,8 @@ class AnyChange(_TimesClaim):
         ]
 
 
-PRONOUNCED, PRESENT = "pronounced", "present"
+PRONOUNCED: Final = "pronounced"
+PRESENT: Final = "present"
 
 
 class StairStep(ClientClaim):

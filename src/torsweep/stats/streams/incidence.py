@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +139,9 @@ def _running_sum(values: Floats, first: npt.NDArray, groups: npt.NDArray) -> Flo
     return total[1:] - total[first[groups]]
 
 
-CLOCKS = OPENING, REQUEST = ("opening", "request")
+OPENING: Final = "opening"
+REQUEST: Final = "request"
+CLOCKS = (OPENING, REQUEST)
 """What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
 
 _CLOCK_NAMES = {OPENING: "from the opening of the SOCKS connection", REQUEST: "from the request"}

@@ -125,9 +125,9 @@ def _weight_text(medians: pl.DataFrame, knobs: Sequence[str]) -> Iterator[str]:
     """In a sentence for each kind, how much of the downloads the fastest clients have."""
     means = medians.filter(metric="ttlb").group_by("kind", *knobs).agg(pl.col("fastest_quarter").mean())
     for kind, name in KIND_NAMES.items():
-        shares = means.filter(kind=kind)["fastest_quarter"].drop_nulls()
-        if len(shares):
-            ends = dict.fromkeys(f"{100 * share:.0f}" for share in (shares.min(), shares.max()))
+        shares = means.filter(kind=kind)["fastest_quarter"].drop_nulls().to_list()
+        if shares:
+            ends = dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares)))
             many = " to ".join(ends)
             yield f"The fastest quarter of {name} clients has {many} % of the complete downloads."
 
