@@ -16,10 +16,11 @@ number that a column cannot show.
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 import string
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,6 @@ from pydantic import Field
 
 from torsweep.config.reading import Section, validate
 from torsweep.errors import InputError, TorsweepError
-from torsweep.formats.text import csv_rows
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.storage import write_text
 
@@ -91,12 +91,23 @@ def render(root: Path, name: str, table: DocumentTable) -> str:
     file = root / TABLES / table.file
     needed = [*table.where, *(field for _, text in table.columns for field in _CELLS.fields(text))]
     lines = [_line(heading for heading, _ in table.columns), "|" + "---|" * len(table.columns)]
-    for number, row in csv_rows(file, needed):
+    for number, row in _rows(file, needed):
         if all(row[column] == value for column, value in table.where.items()):
             lines.append(_line(_cell(text, row, file, number) for _, text in table.columns))
     if len(lines) == 2:
         raise InputError("no row is left", file=root / TABLES, key=f"tables.{name}.where")
     return "\n".join(lines) + "\n"
+
+
+def _rows(file: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and cells by column of a CSV file that has at least ``columns``."""
+    with file.open(newline="", encoding="utf-8") as lines:
+        reader = csv.DictReader(lines)
+        names = reader.fieldnames or []
+        if missing := sorted(set(columns) - set(names)):
+            raise InputError("columns are missing", file=file, value=missing, accepted=", ".join(names))
+        for row in reader:
+            yield reader.line_num, row
 
 
 def _line(cells: Any) -> str:
