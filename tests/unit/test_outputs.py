@@ -195,7 +195,7 @@ def test_what_is_there_already_is_refused_and_untouched(
 
 
 @pytest.mark.parametrize("make", [make for make in HOSTILE if make is not _dangling_link])
-@pytest.mark.parametrize("figure", ["ttfb_cdf", "compare_contrasts"])
+@pytest.mark.parametrize("figure", ["ttfb_cdf", "contrasts"])
 def test_figures_go_into_folders_of_figures_only(
     tmp_path: Path, capfd: Any, figure: str, make: Callable[[Path], None]
 ) -> None:

@@ -87,21 +87,20 @@ def source_files(*names: str) -> list[Path]:
     return sorted(found)
 
 
-def seeds_in_braces(seeds: range) -> str:
-    """``{1..8}``, which Bash expands: hundreds of paths would not fit into the one argument that Snakemake
-    hands a whole command over in."""
-    return f"{{{seeds[0]}..{seeds[-1]}}}"
+def seeds_in_braces(seeds: Sequence[int]) -> str:
+    """``{1..8}`` or ``{1,3}``, which Bash expands: hundreds of paths would not fit into the one argument that
+    Snakemake hands a whole command over in."""
+    if isinstance(seeds, range):
+        return f"{{{seeds[0]}..{seeds[-1]}}}"
+    return f"{{{','.join(map(str, seeds))}}}" if len(seeds) > 1 else str(seeds[0])
 
 
 def in_braces(folders: Sequence[Path]) -> str:
     """``above/{1,2}/variant`` for folders of runs that differ in the seed alone."""
-    seeds: dict[tuple[Path, str], list[str]] = {}
+    seeds: dict[tuple[Path, str], list[int]] = {}
     for folder in folders:
-        seeds.setdefault((folder.parents[1], folder.name), []).append(folder.parent.name)
-    return " ".join(
-        f"{above}/{{{','.join(own)}}}/{name}" if len(own) > 1 else f"{above}/{own[0]}/{name}"
-        for (above, name), own in seeds.items()
-    )
+        seeds.setdefault((folder.parents[1], folder.name), []).append(int(folder.parent.name))
+    return " ".join(f"{above}/{seeds_in_braces(own)}/{name}" for (above, name), own in seeds.items())
 
 
 @called_by_rules

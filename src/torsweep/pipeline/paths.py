@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -330,8 +330,15 @@ class Paths:
         key, seeds = next(iter(self.network_seeds(plan).items()))
         return [] if self.network(key).tornettools else [f"{network_directory(key, seeds[0])}.png"]
 
-    def network_seeds(self, plan: Any) -> dict[str, range]:
-        """The seeds of the plan's networks by the network's key: one for each level of knobs of networks."""
+    def network_seeds(self, plan: Any) -> Mapping[str, Sequence[int]]:
+        """The seeds of the plan's networks by the network's key: one for each level of knobs of networks. Of
+        several sources, those of their runs."""
+        if SOURCES_JOINED_BY in plan.engine:
+            of_sources = self.sources_plan(plan)
+            seeds_of: dict[str, set[int]] = {}
+            for run in (*of_sources.made(), *of_sources.standing()):
+                seeds_of.setdefault(run.parents[1].name, set()).add(int(run.parent.name))
+            return {key: sorted(seeds) for key, seeds in seeds_of.items()}
         own_seeds, seeds = self.experiment(plan.experiment).own_seeds, self.seeds_of(plan)
         return {one.network_key(plan.network): own_seeds(one, seeds) for one in self.variants(plan)}
 

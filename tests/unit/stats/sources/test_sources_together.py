@@ -60,7 +60,7 @@ def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
     row = _row(tables["gaps"], refill_interval="1000ms")
     assert row["verdict"] == BEYOND
     assert row["ks"] > row["floor"] + MARGIN
-    assert row["p50_ratio"] == pytest.approx(3, rel=0.01)
+    assert row["p50_ratio"] == pytest.approx(3, rel=0.02)
     assert row["networks"] == 2
     own = _row(tables["distances"], source="cellsim", seed="1", refill_interval="1000ms")
     assert 0 < own["downloads"] < row["downloads"] == row["against_downloads"]
@@ -95,7 +95,7 @@ def test_a_replay_and_a_floor_of_its_own_stand_beside(make_run: MakeRun, tmp_pat
     # A repeat stands against its own source: the ratios are near one, not near two.
     repeat = _row(tables["distances"], source="cellsim+tcp=linux_6_18+repeat")
     assert repeat["against"] == "cellsim+tcp=linux_6_18"
-    assert 0.6 < repeat["p50_ratio"] < 1.6
+    assert 0.55 < repeat["p50_ratio"] < 1.8
     assert (model["own_floor"], model["floor"], replay["own_floor"]) == (repeat["ks"], None, None)
 
 
