@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torsweep.errors import InputError
 from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from torsweep.study.play import Play
 
 Texts = list[str] | None
+
+IMPORT_PREFIX = "import:"
+"""Begins the name of an import on the command line."""
 
 EXAMPLE = "kist_interval"
 """What the example of ``torsweep new`` is called."""
@@ -131,8 +135,6 @@ def compare_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
-    from torsweep.study.imports import are_imports
-
     if are_imports(candidate, baseline):
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
@@ -171,6 +173,18 @@ def compare_command(
     copy_builds(made)
     play.run()
     _print_result(play, experiment, about)
+
+
+def are_imports(candidate: str | None, baseline: str | None) -> bool:
+    """Whether imports are to be compared; InputError where only one side is one."""
+    sides = {"--candidate": candidate, "--baseline": baseline}
+    imports = [name for name, text in sides.items() if text is not None and text.startswith(IMPORT_PREFIX)]
+    if len(imports) == 1:
+        key = next(name for name in sides if name not in imports)
+        raise InputError(
+            "the other side is an import", key=key, value=sides[key], accepted=f"{IMPORT_PREFIX}NAME"
+        )
+    return bool(imports)
 
 
 def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:

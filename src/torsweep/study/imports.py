@@ -28,9 +28,6 @@ from torsweep.stats.statistic import Analysis
 from torsweep.stats.summarize import summary_of, write_summary
 from torsweep.study.verdict import measures_table
 
-PREFIX = "import:"
-"""Begins the name of an import on the command line."""
-
 USUAL_WARM_UP = "20 min"
 """What tornettools leaves out."""
 
@@ -51,16 +48,6 @@ class _Options(Section):
     warm_up: Duration
 
 
-def are_imports(candidate: str | None, baseline: str | None) -> bool:
-    """Whether imports are to be compared; InputError where only one side is one."""
-    sides = {"--candidate": candidate, "--baseline": baseline}
-    imports = [name for name, text in sides.items() if text is not None and text.startswith(PREFIX)]
-    if len(imports) == 1:
-        key = next(name for name in sides if name not in imports)
-        raise InputError("the other side is an import", key=key, value=sides[key], accepted=f"{PREFIX}NAME")
-    return bool(imports)
-
-
 def compare_imports(
     candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None = None
 ) -> ImportsSummary:
@@ -70,7 +57,7 @@ def compare_imports(
     ``tor_metrics`` that is no measurement of the public network.
     """
     warm_up_ns = validate(_Options, {"warm_up": warm_up or USUAL_WARM_UP}, None).warm_up
-    both = [open_import(import_folder(text.removeprefix(PREFIX))) for text in (baseline, candidate)]
+    both = [open_import(import_folder(text.removeprefix("import:"))) for text in (baseline, candidate)]
     if both[0].name == both[1].name:
         accepted = "another --as NAME"
         raise InputError("is the name of both imports", file=both[1].folder, accepted=accepted)

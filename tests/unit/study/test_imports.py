@@ -15,7 +15,8 @@ from scipy import stats
 from tests.made_tornet import Circuit, Download, Host, clients_waiting, tornet
 from torsweep.errors import InputError
 from torsweep.runsets.imported import Import, import_simulations
-from torsweep.study.imports import ImportsSummary, are_imports, compare_imports, print_imports
+from torsweep.study.cli import are_imports
+from torsweep.study.imports import ImportsSummary, compare_imports, print_imports
 
 FASTER = np.array([0.80, 0.85, 0.75, 0.82])
 """How long a candidate takes in each of four networks, as a part of the baseline."""
