@@ -18,7 +18,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from plotting.drawing.axes import say_nothing_is_here, signed_percent
 from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, THEME, canvas
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, THEME, canvas
+from torsweep.runsets.reading import SOURCE
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
@@ -52,7 +53,9 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     notes.append(several if len(source.provenance.seeds) > 1 else source.band_note())
     caption = source.caption(*notes)
     height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
-    figure = canvas(COLUMN_WIDTH_IN, height_in, caption)
+    # Names of sources take the room of a panel.
+    width_in = TEXT_WIDTH_IN if SOURCE in source.knobs else COLUMN_WIDTH_IN
+    figure = canvas(width_in, height_in, caption)
     panels = list(product(kinds, _METRICS))
     placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
     named = [
@@ -99,10 +102,10 @@ def _cut(rows: pl.DataFrame) -> pl.DataFrame:
     return arrows.with_columns(pl.col(bounds).clip(low, high))
 
 
-def _name(source: Source, variant: dict[str, str]) -> str:
-    """The levels that differ between variants, in words."""
+def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
+    """The levels that differ between variants, in words, without that of the dimension ``but``."""
     varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
-    return levels_text({knob: variant[knob] for knob in varying})
+    return levels_text({knob: variant[knob] for knob in varying if knob != but})
 
 
 def _finish(axis: Axes) -> None:
