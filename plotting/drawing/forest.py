@@ -45,7 +45,7 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     compared = [variant for variant in variants if not at(points, variant).is_empty()]
     baseline = [variant for variant in variants if variant not in compared]
     notes = [
-        f"Change of the median, paired by network, against {_name(source, variant)}. "
+        f"Change of the median, paired by network, against {_name(source, variant, SOURCE)}. "
         f"Times {clock_text(OPENING)}."
         for variant in baseline[:1]
     ]

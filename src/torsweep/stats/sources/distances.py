@@ -106,6 +106,9 @@ def all_curves(streams: pl.DataFrame, knobs: Sequence[str]) -> dict[Key, Curve]:
         ends = np.searchsorted(rows.groups[order], np.arange(rows.keys.height + 1))
         for group, (kind, source, *levels, seed) in enumerate(rows.keys.iter_rows()):
             own = order[ends[group] : ends[group + 1]]
+            if not len(own):
+                # All had got so far before the warm-up ended.
+                continue
             last = rows.times_s[own].max()
             cut_off = (rows.events[own][rows.times_s[own] == last] == CENSORED).any()
             steps = slice(incidence.bounds[group], incidence.bounds[group + 1])
