@@ -57,10 +57,17 @@ def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
     rows, drift = [], drift_sentences(analysis)
     provisional = ", provisional" if drift else ""
     for verdict in verdicts_of_plan:
-        where = f" ({verdict.setting})" if verdict.setting else ""
-        rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**{provisional}", verdict.reason])
+        rows.append(
+            [_with_setting(verdict.text, verdict), f"**{verdict.verdict}**{provisional}", verdict.reason]
+        )
     details = [
-        [verdict.claim, answer.statement, interval_text(answer.interval), answer.required, answer.shows]
+        [
+            _with_setting(verdict.claim, verdict),
+            answer.statement,
+            interval_text(answer.interval),
+            answer.required,
+            answer.shows,
+        ]
         for verdict in verdicts_of_plan
         for answer in verdict.comparisons
     ]
@@ -74,6 +81,10 @@ def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
         TextTable("Claims", ["claim", "verdict", "because"], rows, [DRIFT_NOTE, *drift] if drift else []),
         TextTable("What the verdicts rest on", header, details, [note]),
     ]
+
+
+def _with_setting(name: str, verdict: Verdict) -> str:
+    return f"{name} ({verdict.setting})" if verdict.setting else name
 
 
 DRIFT_NOTE = (
