@@ -1,5 +1,7 @@
-"""From run directories to the tables of a plan.
+"""Sets of runs, whoever made them: from run folders to the tables of a plan.
 
-:mod:`~torsweep.runsets.collect` gathers the runs of a plan, :mod:`~torsweep.runsets.reading` opens what was
-gathered; :mod:`torsweep.engines.table_schema` says what each column means.
+A set is runs × dimensions (knobs, tor, source, import) × networks. :mod:`~torsweep.runsets.run` opens one
+run, :mod:`~torsweep.runsets.sources` the runs of engines side by side, :mod:`~torsweep.runsets.imported`
+those that others made with tornettools; :mod:`~torsweep.runsets.derive` prepares repeats and replays.
+:mod:`~torsweep.runsets.collect` gathers a set, :mod:`~torsweep.runsets.reading` opens what was gathered.
 """
