@@ -31,7 +31,10 @@ def test_tables_hold_every_run_of_the_plan_after_the_warm_up(finished):
     streams = pl.read_parquet(workspace.folder / "results" / "tables" / PLACE / "streams.parquet")
     runs = streams.select("seed", "refill_interval", "circuit_policy").unique()
     assert runs.height == 12
-    assert streams["start_us"].min() >= 20_000_000
+    # Those that began in the warm-up were under way when it ended.
+    early = streams.filter(pl.col("start_us") < 20_000_000)
+    assert 0 < early.height < streams.height
+    assert (early["start_us"] + early["observed_us"]).min() > 20_000_000
     assert streams["start_us"].max() < 50_000_000
 
 
@@ -39,7 +42,10 @@ def test_every_claim_gets_a_verdict(finished):
     workspace, _ = finished
     experiment = yaml.safe_load((workspace.folder / "experiments/refill_sweep/experiment.yaml").read_text())
     judged = json.loads((workspace.folder / "results" / "summaries" / PLACE / "claims.json").read_text())
-    assert [claim["claim"] for claim in judged["claims"]] == [claim["id"] for claim in experiment["claims"]]
+    judged_once = list(dict.fromkeys(claim["claim"] for claim in judged["claims"]))
+    assert judged_once == [claim["id"] for claim in experiment["claims"]]
+    # Once for each statistic.
+    assert len([claim for claim in judged["claims"] if claim["claim"] == "web_best_at_10ms"]) == 4
     assert all(claim["verdict"] and claim["reason"] for claim in judged["claims"])
 
 
