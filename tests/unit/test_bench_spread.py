@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from bench.spread import main, variance
+from tests.several_sources import FAST, SLOW, leave_run
 from tests.synthetic import finish_run, record_tables
-from tests.unit.compare.conftest import FAST, SLOW, leave_run
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
 from torsweep.stats.inference.planning import Spread, read_spreads

@@ -117,7 +117,7 @@ Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=Fal
 """The least difference that counts: a part of the median, or for a depth a depth."""
 
 Networks = Annotated[int, Field(ge=1, le=MOST_REPLICATES)]
-SpentShare = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+SpentShare = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 _LOOKS_SCHEMA = WithJsonSchema(
     {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}

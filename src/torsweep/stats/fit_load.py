@@ -171,7 +171,7 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
 
 def _written(run: Path) -> int:
     """Bytes that relays write after the warm-up of ``run``, which the model plays."""
-    command = [require_own_program(MODEL_ENGINE), "run", run]
+    command = [str(require_own_program(MODEL_ENGINE)), "run", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")

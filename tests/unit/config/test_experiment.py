@@ -37,11 +37,12 @@ def test_refill_sweep_has_the_tickets_traffic_and_durations():
     assert (bulk.response, bulk.think.min, bulk.think.max) == (5 * 2**20, 0, 0)
 
 
-def test_refill_sweep_has_the_four_claims():
+def test_refill_sweep_has_the_five_claims():
     tests = {claim["id"]: claim["test"] for claim in load_experiment("refill_sweep").claims}
     assert tests == {
         "web_best_at_10ms": "best_level",
         "stair_step_at_1000ms": "stair_step",
+        "stair_step_only_at_1000ms": "stair_step",
         "bulk_ttfb_not_improved": "no_improvement",
         "bulk_round_robin_worst_at_100ms": "worst_level",
     }

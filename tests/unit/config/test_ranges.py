@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import annotated_types
@@ -38,6 +38,9 @@ from torsweep.units import (
 )
 
 FILES = (NetworkConfig, Experiment, claims_model(), Overrides, RunSpec, Network, StagedRelays, Speedtest)
+
+KEY_OF_MAPPING = "key of a mapping"
+"""Stands beside the constraints of a number that is a key, which JSON writes as text."""
 
 
 class Number(NamedTuple):
@@ -78,6 +81,10 @@ def leaves(annotation: Any, metadata: tuple[Any, ...]) -> Iterator[tuple[type, t
     elif origin in (typing.Union, types.UnionType):
         for part in typing.get_args(annotation):
             yield from leaves(part, metadata)
+    elif origin is Mapping:
+        key, value = typing.get_args(annotation)
+        yield from ((kind, (*constraints, KEY_OF_MAPPING)) for kind, constraints in leaves(key, ()))
+        yield from leaves(value, ())
     elif origin is not None:
         for part in typing.get_args(annotation):
             yield from leaves(part, ())
@@ -156,7 +163,8 @@ def test_both_ends_of_a_range_are_accepted_and_what_is_beyond_is_not(number: Num
         assert not accepts(number, most.le + (1 if number.kind is int else 1e-9 * max(1.0, most.le)))
     else:
         assert not accepts(number, number.kind(most.lt))
-    for wrong in (float("nan"), float("inf"), 10**400, "5", True, None):
+    text = () if KEY_OF_MAPPING in number.metadata else ("5", True)
+    for wrong in (float("nan"), float("inf"), 10**400, "five", None, *text):
         assert not accepts(number, wrong), f"{number.key} takes {wrong!r}"
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
@@ -254,7 +254,7 @@ class StairStep(ClientClaim):
     """The level of the knob, a duration, at which there are stairs."""
     metric: MetricName
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
-    only: bool = True
+    only: StrictBool = True
     """Whether there are none at the other levels."""
     clocks: Clocks = (OPENING,)
     """By which clocks it is judged, each for itself."""
