@@ -18,6 +18,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
+from torsweep.pipeline.checks import require_answerable
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
@@ -193,10 +194,12 @@ def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: 
 
 
 def test_figures_that_need_followed_downloads_say_so() -> None:
+    figures = ["ttfb_cdf", "latency_breakdown"]
+    without = load_experiment(EXPERIMENTS / "scheduler_choice", {"figures": figures})
     with pytest.raises(
         InputError, match=r"figures\[.\].*followed downloads.*accepted: tracing, with downloads"
     ):
-        load_experiment(EXPERIMENTS / "scheduler_choice", {"figures": ["ttfb_cdf", "latency_breakdown"]})
+        require_answerable(without)
     with pytest.raises(InputError, match="traces nothing"):
         load_experiment(EXPERIMENTS / "refill_waits", {"tracing": {"downloads": 0}})
 
