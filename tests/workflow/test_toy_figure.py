@@ -31,7 +31,7 @@ def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> 
     (folder / "plotting").mkdir()
     (folder / "plotting/toy.py").write_text(TOY)
     file = folder / "experiments/refill_sweep/experiment.yaml"
-    listed = re.sub(r"figures: \[.*\]", "figures: [toy]", file.read_text())
+    listed = re.sub(r"(?m)^figures:\s*\[[^]]*\]", "figures: [toy]", file.read_text())
     levels = re.sub(r"refill_interval: \[.*\]", "refill_interval: [100ms, 10ms]", listed, count=1)
     file.write_text(re.sub(r"\nclaims:\n.*", "\nclaims: []\n", levels, flags=re.DOTALL))
     tiny = ("network=ci", "replicates=1", "warm_up=20 s", "measured=20 s", "engine=cellsim")

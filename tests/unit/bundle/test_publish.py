@@ -183,7 +183,7 @@ def test_leftovers_markers_and_figures_of_others_are_not_published(
     (messy.stage("figures") / "shares.pdf").write_text("of an earlier list")
     assert torsweep(*messy.publish(tmp_path / "out"))[0] == 0
     names = {file.name for file in (tmp_path / "out" / "figures").iterdir()}
-    assert len(names) == 21
+    assert len(names) == 24
     assert not any(name.startswith(".") for name in names)
 
 

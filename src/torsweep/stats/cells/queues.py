@@ -46,10 +46,11 @@ def queues_of_runs(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
             pl.col("queued_cells_max").quantile(q, "linear").alias(name)
             for name, q in QUEUE_QUANTILES.items()
         )
-        .with_columns((pl.col("second") // MEAN_OVER_S * MEAN_OVER_S).alias("second"))
-        .group_by(by)
-        .agg(pl.col(*QUEUE_QUANTILES).mean())
+        # A mean in another order has other last digits.
         .sort(by)
+        .with_columns((pl.col("second") // MEAN_OVER_S * MEAN_OVER_S).alias("second"))
+        .group_by(by, maintain_order=True)
+        .agg(pl.col(*QUEUE_QUANTILES).mean())
     )
 
 

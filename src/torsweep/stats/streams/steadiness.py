@@ -90,8 +90,8 @@ def _blocks_of_times(streams: pl.DataFrame, provenance: Provenance, knobs: list[
 def _blocks_of_queues(relays: pl.DataFrame, provenance: Provenance, knobs: list[str]) -> list[pl.DataFrame]:
     by = [*knobs, "seed", "block"]
     blocked = queues_of_runs(relays, knobs).with_columns(_block(pl.col("second"), provenance, 1.0))
-    values = blocked.group_by(by).agg(pl.col("ninth_decile").mean().alias("value")).sort(by)
-    return [_named(values, QUEUE, pl.lit(RELAY_KIND), knobs)]
+    means = blocked.group_by(by, maintain_order=True).agg(pl.col("ninth_decile").mean().alias("value"))
+    return [_named(means.sort(by), QUEUE, pl.lit(RELAY_KIND), knobs)]
 
 
 def _named(frame: pl.DataFrame, metric: str, kind: pl.Expr, knobs: list[str]) -> pl.DataFrame:
