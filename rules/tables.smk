@@ -3,7 +3,7 @@
 
 
 rule collect_tables:
-    """Put the tables of a plan's runs together; downloads that started in the warm-up are cut."""
+    """Put the tables of a plan's runs together, without what ended in the warm-up."""
     input:
         paths.runs,
     output:
