@@ -90,18 +90,17 @@ def paired(
     ``networks`` are the seeds to give an entry each, whatever ran on them; without, those that both ran on.
     """
     sides = [
-        runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items())).select(
-            "seed", estimand
+        dict(
+            runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
+            .select("seed", estimand)
+            .iter_rows()
         )
         for chosen in (reference, variant)
     ]
-    both = sides[0].join(sides[1], on="seed", suffix="_variant").sort("seed")
-    if networks is not None:
-        both = networks.alias("seed").to_frame().join(both, on="seed", how="left", maintain_order="left")
-    return Paired(
-        both[estimand].cast(pl.Float64).fill_null(np.nan).to_numpy(),
-        both[f"{estimand}_variant"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
-    )
+    both = sides[0].keys() & sides[1].keys()
+    seeds = sorted(both) if networks is None else networks
+    values = [[side[seed] if seed in both else None for seed in seeds] for side in sides]
+    return Paired(*np.array(values, np.float64))
 
 
 def networks_at(runs: pl.DataFrame, levels: Mapping[str, str]) -> pl.Series:
