@@ -25,7 +25,8 @@ FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
     "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
-    "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
+    "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3 warm_up='1 min'"
+    " measured='3 min'": SHADOW,
     "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
     "snakemake --cores 4 report --config engine=emulation --dry-run": STUDY,
     "snakemake --cores 4 report --config engine=emulation": STUDY,
