@@ -25,13 +25,13 @@ def test_refill_sweep_is_the_tickets_six_variants():
     assert plan.baseline.key == "refill_interval=100ms+circuit_policy=ewma"
 
 
-def test_refill_sweep_has_the_tickets_traffic_and_durations():
+def test_refill_sweep_has_its_traffic_and_durations():
     experiment = load_experiment("refill_sweep")
     assert experiment.era == "2012"
     assert experiment.network == "paper"
     assert list(experiment.seeds) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert experiment.warm_up == 180_000_000_000
-    assert experiment.measured == 300_000_000_000
+    assert experiment.warm_up == 20 * 60 * 10**9
+    assert experiment.measured == 15 * 60 * 10**9
     web, bulk = experiment.traffic.web, experiment.traffic.bulk
     assert (web.response, web.think.min, web.think.max) == (307_200, 10**9, 30 * 10**9)
     assert (bulk.response, bulk.think.min, bulk.think.max) == (5 * 2**20, 0, 0)
