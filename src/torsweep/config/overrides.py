@@ -49,6 +49,8 @@ class Overrides(Section):
     """Simulated time before downloads count."""
     measured: Measured | None = None
     """Simulated time in which they count."""
+    replace: Literal["no", "yes"] = "no"
+    """Whether finished runs may be replaced by runs of other durations."""
     tor_source: str | None = None
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when left out."""
     authors: str | None = None

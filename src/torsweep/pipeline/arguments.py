@@ -36,6 +36,7 @@ from torsweep.pipeline.paths import (
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.tor.torrc import told_to_tor
+from torsweep.units import NANOSECONDS_PER, format_quantity
 
 PACKAGE = Path(torsweep.__file__).parent
 
@@ -163,9 +164,14 @@ class Arguments:
         return " ".join(f"--tor {name}={shlex.quote(marker(key))}" for name, key in keys.items())
 
     def run_durations(self, wildcards: Any) -> str:
-        """``--set key=value`` for each override that run.json depends on."""
-        given = self._paths.experiment_settings
-        return set_arguments({key: given[key] for key in ("warm_up", "measured") if key in given})
+        """``--set key=value`` for each duration that is not the experiment's own.
+
+        Snakemake asks this before anything runs, dry runs included: InputError where a finished run would be
+        replaced by one of other durations.
+        """
+        self._paths.require_kept(wildcards)
+        durations = self._paths.other_durations(wildcards.experiment)
+        return set_arguments({key: format_quantity(ns, NANOSECONDS_PER) for key, ns in durations.items()})
 
     def engine_version(self, wildcards: Any) -> str:
         """What runs in the engine: another version of it, or another build of tor, makes a run anew."""

@@ -29,8 +29,10 @@ from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.prepare import require_knobs
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.formats.json_file import read_json
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find, find_all
 from torsweep.network.model import NETWORK_FILE
@@ -43,6 +45,7 @@ from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.folders import EXPERIMENT_FILE, SUMS_FILE
+from torsweep.units import NANOSECONDS_PER, format_quantity
 
 RESULTS = Path("results")
 
@@ -214,6 +217,40 @@ class Paths:
         if name not in self._experiments:
             self._experiments[name] = load_experiment(name, self.experiment_settings)
         return self._experiments[name]
+
+    def other_durations(self, name: str) -> dict[str, int]:
+        """The warm-up and the measured time of the experiment ``name`` that overrides have changed, in ns."""
+        if not {"warm_up", "measured"} & set(self.experiment_settings):
+            return {}
+        experiment, own = self.experiment(name), load_experiment(name)
+        durations = {"warm_up": experiment.warm_up, "measured": experiment.measured}
+        return {key: value for key, value in durations.items() if value != getattr(own, key)}
+
+    def require_kept(self, wildcards: Any) -> None:
+        """InputError where a run that stands finished would be lost to a try-out.
+
+        Unasked, a run of other durations is replaced only if it was a try-out itself, by one that is no
+        shorter.
+        """
+        levels = (wildcards.engine, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
+        folder = RESULTS.joinpath("runs", wildcards.experiment, *levels)
+        if self.overrides.replace == "yes" or not (folder / PROVENANCE_FILE).is_file():
+            return
+        try:
+            run = read_json(folder / RUN_FILE)
+            standing = (run["warm_up_ns"], run["duration_ns"] - run["warm_up_ns"])
+        except (InputError, KeyError, TypeError):
+            return  # What cannot be read is no finished run.
+        experiment, own = self.experiment(wildcards.experiment), load_experiment(wildcards.experiment)
+        durations = (experiment.warm_up, experiment.measured)
+        is_own = standing == (own.warm_up, own.measured)
+        if durations == standing or (not is_own and durations[1] >= standing[1]):
+            return
+        warm_up, measured = (format_quantity(ns, NANOSECONDS_PER) for ns in standing)
+        problem = f"is a finished run (warm_up {warm_up}, measured {measured}) that this would replace"
+        accepted = f"warm_up='{warm_up}' measured='{measured}'; or replace=yes to run it again"
+        value = format_quantity(experiment.measured, NANOSECONDS_PER)
+        raise InputError(problem, file=folder, key="measured", value=value, accepted=accepted)
 
     def network(self, key: str) -> NetworkConfig:
         """The configuration of the network ``paper+load=0.5``."""

@@ -16,6 +16,7 @@ import yaml
 from torsweep.config.network import load_network_config
 from torsweep.engines.selection import find_engine
 from torsweep.pipeline import arguments as arguments_module
+from torsweep.pipeline import paths as paths_module
 from torsweep.pipeline.arguments import BESIDE_MB, Arguments, source_sha256
 from torsweep.pipeline.paths import Paths
 
@@ -75,8 +76,60 @@ def test_what_changes_run_json_changes_the_parameters_of_the_rule():
     assert _arguments(measured="1 min").run_settings(_run()) != usual
     assert _arguments().run_settings(_run(era="today")) != usual
     assert _arguments(measured="1 min", warm_up="9 s").run_durations(_run()) == (
-        "--set 'warm_up=9 s' --set 'measured=1 min'"
+        "--set 'warm_up=9 s' --set 'measured=60 s'"
     )
+
+
+def _finished(monkeypatch, tmp_path, warm_up_s, measured_s):
+    monkeypatch.setattr(paths_module, "RESULTS", tmp_path)
+    run = _run()
+    levels = (run.experiment, run.engine, run.era, run.network, run.seed, run.variant)
+    folder = tmp_path.joinpath("runs", *levels)
+    folder.mkdir(parents=True)
+    document = {"warm_up_ns": warm_up_s * 10**9, "duration_ns": (warm_up_s + measured_s) * 10**9}
+    (folder / "run.json").write_text(json.dumps(document))
+    (folder / "provenance.json").write_text("{}")
+    return folder
+
+
+OWN, TRY_OUT = (20 * 60, 15 * 60), (60, 20)
+"""What refill_sweep lasts, and what somebody tries: warm-up and measured, in seconds."""
+
+
+@pytest.mark.parametrize(
+    ("standing", "config"),
+    [
+        (OWN, {"measured": "20 s"}),
+        (OWN, {"measured": "5 h"}),
+        (OWN, {"warm_up": "1 min"}),
+        (TRY_OUT, {"warm_up": "1 min", "measured": "10 s"}),
+        ((60, 3600), {}),
+    ],
+)
+def test_a_finished_run_is_replaced_only_when_that_is_asked_for(
+    standing, config, monkeypatch, tmp_path, capsys
+):
+    folder = _finished(monkeypatch, tmp_path, *standing)
+    with pytest.raises(SystemExit) as stop:
+        _arguments(**config).run_durations(_run())
+    assert stop.value.code == 2
+    line = capsys.readouterr().err
+    assert str(folder) in line and "replace=yes" in line and line.count("\n") == 1
+    assert isinstance(_arguments(**config, replace="yes").run_durations(_run()), str)
+
+
+@pytest.mark.parametrize(
+    ("standing", "config", "durations"),
+    [
+        (OWN, {"measured": "900 s", "warm_up": "1200 s"}, ""),
+        (TRY_OUT, {}, ""),
+        (TRY_OUT, {"warm_up": "60 s", "measured": "20000 ms"}, "--set 'warm_up=60 s' --set 'measured=20 s'"),
+        (TRY_OUT, {"warm_up": "60 s", "measured": "30 s"}, "--set 'warm_up=60 s' --set 'measured=30 s'"),
+    ],
+)
+def test_the_same_duration_in_other_words_changes_nothing(standing, config, durations, monkeypatch, tmp_path):
+    _finished(monkeypatch, tmp_path, *standing)
+    assert _arguments(**config).run_durations(_run()) == durations
 
 
 def test_a_networks_knobs_are_passed_to_the_sampler():
