@@ -5,9 +5,10 @@
 In: finished runs of refill_sweep, their networks, and an exit. Out: a row for each run; of several runs,
 which differ by chance alone, least and greatest. ``stalled`` web clients got no byte in the last minute, and
 ``starved`` ones none in the measured time, although a download was under way; ``stalled_at_exit`` of them
-use the exit, as do the ``clients_at_exit`` whose downloads are under way at the end. ``payload`` is what
-downloads over the exit that began in the measured time received. χ² is that of first bytes between 1 and 8 s, folded at
-one second into ten bins (nine degrees of freedom); depths are of stairs as wide as the interval.
+use the exit, as do the ``clients_at_exit`` whose downloads are under way at the end. ``payload`` is the most
+that downloads over the exit can have received in the measured time: all of those that received something
+in it. χ² is that of first bytes between 1 and 8 s, folded at one second into ten bins (nine degrees of
+freedom); depths are of stairs as wide as the interval.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def progress(run: Path, exit_relay: str) -> dict[str, object]:
 
     stalled, starved = without(end_us - LAST_MINUTE_US), without(warm_up_us)
     measured_s = (end_us - warm_up_us) / 1e6
+    received = downloads.filter(latest_us >= warm_up_us).filter(exit=exit_relay)
     measured = downloads.filter(pl.col("start_us") >= warm_up_us)
     carried = read_table(run, RELAYS).filter(
         pl.col("second") >= warm_up_us // 1_000_000, pl.col("second") < end_us // 1_000_000, relay=exit_relay
@@ -88,7 +90,7 @@ def progress(run: Path, exit_relay: str) -> dict[str, object]:
         "stalled_at_exit": stalled.filter(exit=exit_relay).height,
         "starved_at_exit": starved.filter(exit=exit_relay).height,
         "read_bytes_per_s": round(carried["bytes_in"].sum() / measured_s),
-        "payload_bytes_per_s": round(measured.filter(exit=exit_relay)["bytes_got"].sum() / measured_s),
+        "payload_bytes_per_s": round(received["bytes_got"].sum() / measured_s),
         "first_bytes": len(opening),
         "chi_square_opening": round(chi_square(opening), 1),
         "chi_square_request": round(chi_square(request), 1),
