@@ -227,14 +227,15 @@ def test_memory_is_what_the_doctor_projects_and_the_processes_beside_it():
 
 def test_shadow_asks_for_hours_where_the_model_asks_for_minutes():
     # docs/shadow.md: up to an hour for the full network; bench/results/speed.json: 8 s.
-    assert 2 * 60 < _arguments().run_minutes(_asked("shadow", "paper"), 1) < 8 * 60
-    assert _arguments().run_minutes(_asked("cellsim", "paper"), 1) < 10
+    arguments = _arguments(warm_up="3 min", measured="5 min")
+    assert 2 * 60 < arguments.run_minutes(_asked("shadow", "paper"), 1) < 8 * 60
+    assert arguments.run_minutes(_asked("cellsim", "paper"), 1) < 10
 
 
 def test_a_longer_run_asks_for_more_time():
-    longer = _arguments(measured="2 h")
+    short, longer = (_arguments(warm_up="3 min", measured=measured) for measured in ("5 min", "2 h"))
     run = _asked("shadow", "paper")
-    assert longer.run_minutes(run, 1) > 10 * _arguments().run_minutes(run, 1)
+    assert longer.run_minutes(run, 1) > 10 * short.run_minutes(run, 1)
 
 
 def test_a_knob_of_the_network_counts():

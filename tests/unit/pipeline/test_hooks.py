@@ -96,8 +96,11 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
         hold_folder(results)
 
 
+SHORT = {"warm_up": "3 min", "measured": "5 min"}
+
+
 def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
-    paths = Paths({"network": "paper"})
+    paths = Paths({"network": "paper", **SHORT})
     monkeypatch.setattr(hooks, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed"))
     said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
@@ -107,6 +110,6 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 
 
 def test_an_engine_that_was_asked_for_needs_no_alternative():
-    paths = Paths({"engine": "emulation", "network": "quarter"})
+    paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
     said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 59 min on 32 cores"
