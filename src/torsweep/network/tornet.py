@@ -150,8 +150,8 @@ def read_tornet(folder: Path) -> Tornet:
     tornet = Tornet(
         folder=folder,
         document=document,
-        bootstrap_ns=_time_ns(general.get("bootstrap_end_time", 0), file, "general.bootstrap_end_time"),
-        stop_ns=_time_ns(general.get("stop_time"), file, "general.stop_time"),
+        bootstrap_ns=shadow_time_ns(general.get("bootstrap_end_time", 0), file, "general.bootstrap_end_time"),
+        stop_ns=shadow_time_ns(general.get("stop_time"), file, "general.stop_time"),
         **_hosts(document["hosts"], file),
     )
     _require_files(tornet)
@@ -215,7 +215,7 @@ def _other_version(file: Path, key: str | None) -> InputError:
     return InputError("is not as tornettools generate writes it", file=file, key=key, accepted=accepted)
 
 
-def _time_ns(value: object, file: Path, key: str) -> int:
+def shadow_time_ns(value: object, file: Path, key: str) -> int:
     """A time as Shadow takes it: a number of seconds, or a number with a unit."""
     match = re.fullmatch(r"(\d{1,18})\s*(\S*)", str(value))
     if match is None or (match[2] and match[2] not in _TIME_UNITS_NS):

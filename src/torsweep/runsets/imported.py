@@ -26,7 +26,7 @@ from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines, whole_text
 from torsweep.formats.yaml_file import parse_other_yaml
-from torsweep.network.tornet import TORNET_FILE
+from torsweep.network.tornet import TORNET_FILE, shadow_time_ns
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
 from torsweep.runsets.reading import IMPORT
@@ -34,6 +34,7 @@ from torsweep.runsets.run import GIVEN, Run
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import IMPORT_FOLDER
 from torsweep.storage.manifest import verify_folder, with_checksums
+from torsweep.units import SECOND_NS, rounded_duration
 
 HOSTS = "shadow.data/hosts"
 TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"
@@ -50,7 +51,8 @@ class Simulation:
     left of them.
 
     ``network`` is a digest that two simulations share when their networks are the same; None where no
-    configuration says. The seeds are tornettools' of the network, and Shadow's; None: not told.
+    configuration says. The seeds are tornettools' of the network, and Shadow's; ``stop_s`` is how long the
+    simulation was to last; None: not told.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class Simulation:
     network: str | None
     network_seed: int | None
     shadow_seed: int | None
+    stop_s: float | None
 
     @property
     def source(self) -> str:
@@ -91,6 +94,7 @@ def open_simulation(folder: Path) -> Simulation:
         _digest(document["hosts"]) if config else None,
         _seed(folder, "generate", _GENERATE_SEED),
         (document.get("general") or {}).get("seed") if seed is None else seed,
+        _stop_s(document, config) if config else None,
     )
 
 
@@ -110,6 +114,11 @@ def _read_config(file: Path) -> dict[str, Any]:
     if not isinstance(seed, int | None):
         raise InputError("is no seed", file=file, key="general.seed", value=seed, accepted="a whole number")
     return document
+
+
+def _stop_s(document: dict[str, Any], file: Path) -> float | None:
+    stop_time = (document.get("general") or {}).get("stop_time")
+    return None if stop_time is None else shadow_time_ns(stop_time, file, "general.stop_time") / SECOND_NS
 
 
 def _digest(hosts: dict[str, dict[str, Any]]) -> str:
@@ -204,8 +213,8 @@ class Import:
 def import_simulations(folders: Sequence[Path], out: Path) -> Import:
     """Write the import ``out`` of the simulations in ``folders``.
 
-    Raises InputError for a folder that holds none, whose logs cannot be read, or that holds the same
-    downloads as another one.
+    Raises InputError for a folder that holds none, whose logs cannot be read, whose simulation broke off, or
+    that holds the same downloads as another one.
     """
     seen: dict[str, Path] = {}
     with whole_directory(out, IMPORT_FOLDER) as place:
@@ -223,6 +232,7 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
     simulation = open_simulation(folder)
     read = read_simulation(simulation)
     frames, duration_s = tables_of(read)
+    _require_whole(simulation, duration_s)
     streams = frames[STREAMS]
     digest = str(streams.hash_rows().to_list())
     if digest in seen:
@@ -245,6 +255,50 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
         sorted({version for each in events for version in each.versions["version"]}),
         outcomes,
     )
+
+
+_SILENCE_S, _SILENCE_SHARE = 180, 0.1
+"""Between the last that is known and the end: the pauses of few perf clients are as long as this."""
+
+_SILENCE_OF_FAILED_S = 60
+"""The same, where the logs say that the simulation failed. They also say so where it came to its end and one
+of its processes had failed."""
+
+_FAILED = re.compile(r"shadow returned code '(?!0')|Shadow (simulation )?did not complete successfully")
+_COMPLETED = re.compile(r"shadow returned code '0'|Shadow (simulation )?completed successfully")
+
+
+def _require_whole(simulation: Simulation, duration_s: int) -> None:
+    """InputError for a simulation of which nothing is known well before its ``stop_time``."""
+    stop_s = simulation.stop_s
+    missing_s = 0 if stop_s is None else stop_s - duration_s
+    if stop_s is None or missing_s <= _SILENCE_OF_FAILED_S:
+        return
+    failed = _failure(simulation.folder)
+    if failed is None and missing_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s):
+        return
+    reason = "" if failed is None else f" ({failed.name} says that Shadow failed)"
+    raise InputError(
+        f"broke off: its results end after {rounded_duration(duration_s)}{reason}",
+        file=simulation.folder,
+        key="general.stop_time",
+        value=rounded_duration(stop_s),
+        accepted=f"simulations that came to their end; or, in {TORNET_FILE}, the time when it ended",
+    )
+
+
+def _failure(folder: Path) -> Path | None:
+    """The newest log of tornettools or of Shadow that says how the simulation ended, if it says: failed."""
+    for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
+        file = _packed_or_not(file) or file
+        ends = [line for line in text_lines(file) if _is_end(line)] if file.exists() else []
+        if ends:
+            return file if _FAILED.search(ends[-1]) else None
+    return None
+
+
+def _is_end(line: str) -> bool:
+    return bool(_FAILED.search(line) or _COMPLETED.search(line))
 
 
 def read_simulation(simulation: Simulation) -> HostLogs:

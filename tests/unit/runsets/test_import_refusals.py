@@ -107,6 +107,38 @@ def test_a_folder_that_mixes_seeds_of_shadow(tmp_path: Path) -> None:
     assert "mixes seeds: its logs of `tornettools simulate` name 3 and 4" in refused(folder)
 
 
+def _ends(folder: Path, stop_time: str, code: int | None) -> Path:
+    """``folder`` with another ``stop_time``, and with what tornettools says of the end."""
+    file = folder / "shadow.config.yaml"
+    file.write_text(file.read_text().replace("stop_time: 2 min", f"stop_time: {stop_time}"))
+    if code is not None:
+        text = (
+            f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Done simulating; shadow returned code '{code}'\n"
+        )
+        (folder / "tornettools.simulate.2026-01-01.00.00.00.log").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(("stop_time", "code"), [("1 h", 1), ("4 min", 1), ("1 h", 0), ("1 h", None)])
+def test_a_simulation_that_broke_off(stop_time: str, code: int | None, tmp_path: Path) -> None:
+    message = refused(_ends(tornet(tmp_path / "tornet"), stop_time, code))
+    assert "general.stop_time: broke off: its results end after 2 min" in message
+    assert ("says that Shadow failed" in message) is (code == 1)
+
+
+def test_shadows_log_tells_of_the_end_where_tornettools_does_not(tmp_path: Path) -> None:
+    folder = _ends(tornet(tmp_path / "tornet"), "4 min", None)
+    (folder / "shadow.log").write_text("** Shadow did not complete successfully: 1 failed\n")
+    assert "(shadow.log says that Shadow failed)" in refused(folder)
+
+
+@pytest.mark.parametrize(("stop_time", "code"), [("2 min", 1), ("4 min", 0), ("4 min", None)])
+def test_a_simulation_of_which_little_is_missing(stop_time: str, code: int | None, tmp_path: Path) -> None:
+    """Shadow fails, too, where a process failed and the simulation came to its end."""
+    folder = _ends(tornet(tmp_path / "tornet"), stop_time, code)
+    assert len(import_simulations([folder], tmp_path / "import").runs) == 1
+
+
 def test_one_simulation_given_twice(tmp_path: Path) -> None:
     one, same = tornet(tmp_path / "one"), tornet(tmp_path / "same")
     assert f"{same}: holds the same downloads as {one}" in refused(one, same)
