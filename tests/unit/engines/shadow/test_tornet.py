@@ -38,7 +38,7 @@ def given_run(tmp_path: Path, tornet: Path) -> RunSpec:
     counts = {"relays": 4, "web_clients": 0, "bulk_clients": 0, "servers": 2}
     config = NetworkConfig.model_validate({"tornettools": [str(tornet)], **counts})
     tornet_directory.write_tornet(config, 3, tmp_path / "network")
-    experiment = load_experiment("refill_sweep", {})
+    experiment = load_experiment("refill_sweep", {"warm_up": "3 min"})
     settings = run_settings(experiment, "shadow", "today", experiment.variant(""))
     return RunSpec(
         **{**dict(settings), "duration_ns": 900 * 10**9},
