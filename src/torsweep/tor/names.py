@@ -1,0 +1,61 @@
+"""The names that Debian's tor knows: consensus parameters and options of a torrc.
+
+In: ``names.txt``, which ships; it is made from tor's source with
+
+    python -m torsweep.tor.names results/tools/tor/downloads/package/tor_VERSION.orig.tar.gz
+
+Out: the names, or an InputError for one that tor does not know, with the closest that it does.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from torsweep.config.reading import suggestion
+from torsweep.errors import InputError
+
+NAMES_FILE = Path(__file__).with_name("names.txt")
+
+_PARAMETER = re.compile(
+    r'(?:param(?:_value)?\w*\s*\([^"();]*,|[a-z]_str =)(?:\s|/\*.*?\*/)*"([A-Za-z][\w-]+)"', re.DOTALL
+)
+_OPTION = re.compile(r'^\s*(?:CONF_VAR|OBSOLETE|V[A-Z_]*)\(\s*"?(\w+)', re.MULTILINE)
+
+
+def known_names(kind: str) -> tuple[str, ...]:
+    """The names of a ``kind``: ``parameter`` or ``option``."""
+    lines = (line.split() for line in NAMES_FILE.read_text(encoding="utf-8").splitlines())
+    return tuple(name for named, name in lines if named == kind)
+
+
+def require_known(kind: str, name: str, key: str) -> None:
+    """InputError unless Debian's tor knows the ``name``; of options in any case of letters."""
+    known = known_names(kind)
+    if name in known or (kind == "option" and name.lower() in map(str.lower, known)):
+        return
+    what = "a consensus parameter" if kind == "parameter" else "an option of a torrc"
+    problem = f"is not {what} that Debian's tor knows{suggestion(name, known)}"
+    raise InputError(problem, key=key, value=name, accepted="tor's names; or a tor of your own that knows it")
+
+
+def names_in(tarball: Path) -> Iterator[str]:
+    """The lines of ``names.txt`` for the source in ``tarball``, without its tests."""
+    found: set[str] = set()
+    with tarfile.open(tarball) as archive:
+        for member in archive:
+            opened = archive.extractfile(member) if member.name.endswith((".c", ".h", ".inc")) else None
+            if opened is None or "/src/test/" in member.name:
+                continue
+            text = opened.read().decode("utf-8", errors="replace")
+            found |= {f"parameter {name}" for name in _PARAMETER.findall(text)}
+            if member.name.endswith(("app/config/config.c", "_options.inc")):
+                found |= {f"option {name}" for name in _OPTION.findall(text)}
+    yield from sorted(found)
+
+
+if __name__ == "__main__":
+    NAMES_FILE.write_text("".join(f"{line}\n" for line in names_in(Path(sys.argv[1]))), encoding="utf-8")
