@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from torsweep.errors import InputError
 from torsweep.storage.folders import IMPORT_FOLDER, RUN_FOLDER, OutputFolder
 
 import_app = typer.Typer(help="Import results of tornettools as tables of torsweep.", no_args_is_help=True)
@@ -46,7 +47,9 @@ IMPORTS = Path("results/imports")
 
 
 def import_folder(value: str | Path) -> Path:
-    """An import's folder: a name stands below results/imports."""
+    """An import's folder: a name stands below results/imports; InputError for no name at all."""
+    if not str(value).strip():
+        raise InputError("is empty", key="--as", accepted="a name, or a folder")
     return IMPORTS / value if Path(value).name == str(value) else Path(value)
 
 

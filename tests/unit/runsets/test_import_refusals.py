@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
+from torsweep.engines.shadow.run import read_again
 from torsweep.errors import InputError
+from torsweep.runsets.cli import import_folder
 from torsweep.runsets.imported import import_simulations, open_import
 
 TGEN = "shadow.data/hosts/perfclient1exit/tgen.1006.stdout"
@@ -55,6 +58,24 @@ def test_a_log_that_is_cut_off(tmp_path: Path) -> None:
     log = folder / TGEN
     log.write_bytes(log.read_bytes()[:-40])
     assert f"{TGEN}: line 16: ends in the middle of a line: the log is cut off" in refused(folder)
+
+
+def test_a_log_that_is_a_pipe(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    (folder / TGEN).unlink()
+    os.mkfifo(folder / TGEN)
+    assert "tgen.1006.stdout: is a pipe" in refused(folder)
+
+
+def test_an_import_without_a_name() -> None:
+    with pytest.raises(InputError, match=r"^--as: is empty"):
+        import_folder("")
+
+
+def test_a_simulation_that_is_missing_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Shadow has not run here"):
+        read_again(tmp_path / "missing")
+    assert not (tmp_path / "missing").exists()
 
 
 def test_a_packed_log_that_is_cut_off(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
+from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import read_latency, read_network
 from torsweep.network.relays import only_paths
@@ -147,6 +148,7 @@ def read_again(run_directory: Path) -> None:
     Raises InputError when there is none of this run, or its logs cannot be read.
     """
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
+    require_regular(file, "no such file: Shadow has not run here")  # Before the folder is made.
     with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         record = read_json(file)
         if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.errors import InputError
+from torsweep.formats.files import require_regular
 
 TEXT = pl.col("text")
 
@@ -201,6 +202,7 @@ def _frame(pieces: Sequence[tuple[int, int, int, str]]) -> pl.DataFrame:
 def _pieces(log: Log, line: int) -> Iterator[str]:
     """The text of ``log`` in pieces of whole lines, each without its last line end."""
     rest = b""
+    require_regular(log.path)
     try:
         opener: Any = _OPENERS.get(log.path.suffix, open)
         with opener(log.path, "rb") as file:
