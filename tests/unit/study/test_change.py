@@ -128,11 +128,11 @@ def test_all_of_some_hosts_run_the_candidate(patch: Path) -> None:
 
 def test_options_and_parameters_are_one_bundle() -> None:
     change = read_change(
-        Sides(torrc=("KISTSchedRunInterval 1 msec", "CacheDNS 0"), consensus=("cc_alg=0",), on="role=relay")
+        Sides(torrc=("KISTSchedRunInterval 1 msec", "NumCPUs 2"), consensus=("cc_alg=0",), on="role=relay")
     )
     assert change.knobs == {"options": ("default", change.level)}
     assert change.options[change.level] == {
-        "torrc": {"KISTSchedRunInterval": "1 msec", "CacheDNS": "0"},
+        "torrc": {"KISTSchedRunInterval": "1 msec", "NumCPUs": "2"},
         "consensus": {"cc_alg": 0},
         "on": {"role": "relay"},
     }
