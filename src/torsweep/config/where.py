@@ -38,6 +38,8 @@ class Where(Section):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         beside = sorted(self.model_fields_set - {"names"})
+        if "names" in self.model_fields_set and not self.names:
+            raise RefusedValue("names no host", key="names", accepted="hosts by name, or no key names")
         if self.names and beside:
             problem, accepted = "cannot go with names", "names alone, or role, position and share"
             raise RefusedValue(problem, key=beside[0], accepted=accepted)

@@ -209,6 +209,7 @@ class Paths:
         self.builds = Builds(self.overrides.tor_source)
         self._only = self.overrides.experiment
         self._checkpoints = checkpoints
+        self._skipped: set[str] = set()
         self._experiments: dict[str, Experiment] = {}
         self._networks: dict[str, NetworkConfig] = {}
 
@@ -325,7 +326,10 @@ class Paths:
     def _can_run(self, experiment_name: str) -> bool:
         try:
             require_fitting_networks(self.experiment(experiment_name), self.overrides.plan)
-        except InputError:
+        except InputError as error:
+            if self._only is None and experiment_name not in self._skipped:
+                self._skipped.add(experiment_name)
+                print(f"torsweep: {experiment_name} is left out: {error}", file=sys.stderr, flush=True)
             return False
         return True
 

@@ -204,3 +204,14 @@ def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
     code, said = _refusal(capsys, paths.asked, "mine")
     assert code == 2
     assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
+
+
+def test_what_does_not_fit_a_network_is_left_out_and_named(monkeypatch, capsys):
+    def refuse(experiment, plan):
+        raise InputError("does not fit")
+
+    monkeypatch.setattr(paths_module, "require_fitting_networks", refuse)
+    paths = Paths({})
+    assert not paths._can_run("refill_sweep")
+    assert not paths._can_run("refill_sweep")
+    assert capsys.readouterr().err == "torsweep: refill_sweep is left out: does not fit\n"
