@@ -20,6 +20,7 @@ from rocrate.rocrate import ROCrate
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment
+from torsweep.config.overrides import LICENCE
 from torsweep.engines.table_schema import SCHEMAS
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
@@ -38,8 +39,6 @@ from torsweep.storage.folders import (
 UNNAMED = "anonymous"
 """The author of a result whose publisher names none: the format asks for one."""
 
-_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-
 
 @dataclass(frozen=True)
 class Credit:
@@ -56,7 +55,7 @@ class Credit:
         The day is that on which the last run was done, so that the same results always have the same. Raises
         InputError for a licence that is none.
         """
-        if licence is not None and not _LICENCE.fullmatch(licence):
+        if licence is not None and not re.match(LICENCE, licence):
             accepted = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
             raise InputError("is no licence", key="licence", value=licence, accepted=accepted)
         return cls(tuple(authors) or (UNNAMED,), _day(runs), licence)

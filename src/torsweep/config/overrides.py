@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
 from torsweep.config.replicates import Precision, Replicates
 from torsweep.formats.files import require_regular
+
+LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
+"""What an SPDX identifier looks like."""
 
 
 def _read_scalars(value: object) -> object:
@@ -55,7 +58,7 @@ class Overrides(Section):
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when left out."""
     authors: str | None = None
     """Who made the results, for `snakemake publish`: names with semicolons between them."""
-    licence: str | None = None
+    licence: Annotated[str, Field(pattern=LICENCE)] | None = None
     """How published results may be used: an SPDX identifier."""
     live_tor: Path | None = None
     """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""

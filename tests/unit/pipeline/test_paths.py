@@ -215,3 +215,10 @@ def test_what_does_not_fit_a_network_is_left_out_and_named(monkeypatch, capsys):
     assert not paths._can_run("refill_sweep")
     assert not paths._can_run("refill_sweep")
     assert capsys.readouterr().err == "torsweep: refill_sweep is left out: does not fit\n"
+
+
+def test_a_licence_is_checked_at_the_start(capsys):
+    with pytest.raises(SystemExit):
+        Paths({"licence": "free for all"})
+    assert "--config: licence" in capsys.readouterr().err
+    assert Paths({"licence": "CC-BY-4.0"}).overrides.licence == "CC-BY-4.0"
