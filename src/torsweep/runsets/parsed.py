@@ -44,6 +44,11 @@ _VERSION = "1."
 """How the versions begin whose files are read here."""
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Second = Annotated[int, Field(ge=0, le=2**33)]
+_Seconds = Annotated[float, Field(ge=0, le=1e9)]
+
+
 class _Bytes(BaseModel):
     got: int = Field(alias="payload-bytes-recv")
 
@@ -74,7 +79,7 @@ class _Times(BaseModel):
 
 
 class _Elapsed(BaseModel):
-    payload_progress_recv: dict[str, float] = {}
+    payload_progress_recv: dict[_Share, _Seconds] = {}
 
 
 class _Stream(BaseModel):
@@ -127,8 +132,8 @@ class _TgenNode(BaseModel):
 class _Circuits(BaseModel):
     """Seconds that circuits took, by the second since 1970 in which they were built or failed."""
 
-    build_time: dict[int, list[float]] = {}
-    fail_time: dict[int, list[float]] = {}
+    build_time: dict[_Second, list[_Seconds]] = {}
+    fail_time: dict[_Second, list[_Seconds]] = {}
 
 
 class _CircuitSummary(BaseModel):
@@ -140,8 +145,8 @@ class _CircuitSummary(BaseModel):
 class _Bandwidth(BaseModel):
     """Bytes by the second since 1970."""
 
-    bytes_read: dict[int, int]
-    bytes_written: dict[int, int]
+    bytes_read: dict[_Second, int]
+    bytes_written: dict[_Second, int]
 
 
 class _OnionTraceHost(BaseModel):

@@ -115,6 +115,23 @@ def test_a_parsed_file_that_is_none_of_these(change: dict[str, object], said: st
     assert f"tgen.analysis.json.xz: {said}" in refused(folder)
 
 
+@pytest.mark.parametrize(
+    ("program", "old", "new"),
+    [
+        ("tgen", '"payload_progress_recv": {', '"payload_progress_recv": {"0.01": 1e308, '),
+        ("oniontrace", '"bytes_read": {', '"bytes_read": {"' + "9" * 400 + '": 1, '),
+        ("oniontrace", '"build_time": {', '"build_time": {"' + "9" * 400 + '": [1.0], '),
+    ],
+)
+def test_a_parsed_number_beyond_all_bounds(program: str, old: str, new: str, tmp_path: Path) -> None:
+    folder = parsed_tornet(tmp_path / "tornet")
+    file = folder / f"{program}.analysis.json.xz"
+    text = lzma.decompress(file.read_bytes()).decode()
+    assert old in text
+    file.write_bytes(lzma.compress(text.replace(old, new, 1).encode()))
+    assert f"{program}.analysis.json.xz: data." in refused(folder)
+
+
 def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:
     message = refused(tornet(tmp_path / "tornet", seeds=(1, 2)))
     assert "mixes seeds: its logs of `tornettools generate` name 1 and 2" in message

@@ -30,7 +30,7 @@ TIME = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+\.\d{6} "
 
 def time_us() -> pl.Expr:
     """The time of a line, µs since 1970; null where it does not begin with :data:`TIME`."""
-    seconds = TEXT.str.extract(r"^\S+ \S+ (\d+)\.\d{6} ").cast(pl.Int64)
+    seconds = TEXT.str.extract(r"^\S+ \S+ (\d{1,12})\.\d{6} ").cast(pl.Int64)
     microseconds = TEXT.str.extract(r"^\S+ \S+ \d+\.(\d{6}) ").cast(pl.Int64)
     return (seconds * 1_000_000 + microseconds).alias("time_us")
 
