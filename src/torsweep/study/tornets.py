@@ -20,7 +20,7 @@ from torsweep.config.traffic import MARKOV
 from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
 from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError
-from torsweep.network.tornet import Tornet, is_tornet, read_tornet
+from torsweep.network.tornet import TORNET_FILE, Tornet, is_tornet, read_tornet
 from torsweep.study.venue import Venue, require_among
 from torsweep.units import (
     NANOSECONDS_PER,
@@ -150,6 +150,10 @@ def read_tornets(names: Sequence[str]) -> Tornets | None:
 
     Raises InputError for a folder that tornettools did not make, or that is not whole, or that stands twice.
     """
+    for name in names:
+        if Path(name).is_file() and Path(name).name == TORNET_FILE:
+            accepted = f"the folder that it stands in, {Path(name).absolute().parent}"
+            raise InputError("is a file", key="--network", value=name, accepted=accepted)
     folders = [Path(name) for name in names if Path(name).is_dir() and (is_tornet(Path(name)) or "/" in name)]
     if not folders and len(names) < 2:
         return None

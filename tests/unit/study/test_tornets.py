@@ -17,7 +17,7 @@ from torsweep.stats.inference.intervals import Interval
 from torsweep.study import build_copies, series, tornets, workload
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
-from torsweep.study.tornets import Tornets
+from torsweep.study.tornets import read_tornets
 from torsweep.study.venue import Venue
 from torsweep.study.verdict import Line
 
@@ -160,3 +160,10 @@ def test_the_verdict_names_seeds_of_one_network() -> None:
     alone = Answer("", Interval(0.1, nan, nan, 1, 0.975), Interval(0.1, nan, nan, 1, 0.975), "", "unclear")
     told = Line("50 KiB, first byte", alone, unit="seed").verdict
     assert told == "not shown, as one seed has no interval"
+
+
+def test_a_file_where_the_folder_is_wanted(tmp_path: Path) -> None:
+    file = tmp_path / "shadow.config.yaml"
+    file.write_text("general: {}\n")
+    with pytest.raises(InputError, match=f"--network: is a file.*{re.escape(str(tmp_path))}"):
+        read_tornets([str(file)])
