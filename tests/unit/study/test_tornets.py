@@ -17,7 +17,7 @@ from torsweep.stats.inference.intervals import Interval
 from torsweep.study import build_copies, series, tornets, workload
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
-from torsweep.study.tornets import read_tornets
+from torsweep.study.tornets import Tornets
 from torsweep.study.venue import Venue
 from torsweep.study.verdict import Line
 
@@ -166,4 +166,4 @@ def test_a_file_where_the_folder_is_wanted(tmp_path: Path) -> None:
     file = tmp_path / "shadow.config.yaml"
     file.write_text("general: {}\n")
     with pytest.raises(InputError, match=f"--network: is a file.*{re.escape(str(tmp_path))}"):
-        read_tornets([str(file)])
+        tornets.read_tornets([str(file)])
