@@ -59,7 +59,7 @@ class Specification(Section):
     tables: Mapping[str, DocumentTable]
 
 
-class _Cells(string.Formatter):
+class _CellTexts(string.Formatter):
     """Cells of a CSV in the text of a column: numbers where a format asks for them, with a true minus."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -72,7 +72,7 @@ class _Cells(string.Formatter):
         return [name for _, name, _, _ in self.parse(text) if name is not None]
 
 
-_CELLS = _Cells()
+_CELLS = _CellTexts()
 
 
 def read_specification(root: Path) -> Specification:

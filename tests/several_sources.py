@@ -15,7 +15,7 @@ from torsweep.engines.run_spec import read_run
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.runsets.run import Run
-from torsweep.runsets.sources import Source, open_runs, parse_sources
+from torsweep.runsets.sources import RunSource, open_runs, parse_sources
 from torsweep.seeds import repeat_seed
 from torsweep.stats.summarize import Summary, summarize
 
@@ -49,7 +49,7 @@ def leave_run(
     ``draws`` makes it a repeat with other downloads; ``slower`` stretches all times; other keywords replace
     what stands in run.json.
     """
-    named = Source.parse(source)
+    named = RunSource.parse(source)
     series = "runs" if draws is None else "repeats"
     tree = f"replays/{named.replay}" if named.replay else series
     levels = {**variant, **dict(named.levels)}

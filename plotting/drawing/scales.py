@@ -33,7 +33,7 @@ _ROW_IN, _BESIDE = 1.05, 1.05
 
 
 @dataclass(frozen=True)
-class Panel:
+class ContrastPanel:
     """The axes of one contrast and one time, and its points, sorted by scale."""
 
     axis: Axes
@@ -80,7 +80,7 @@ def points_of(source: Source) -> pl.DataFrame:
     )
 
 
-def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[Panel]]:
+def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[ContrastPanel]]:
     """The figure with an empty panel for each contrast and time, which have their titles and legends."""
     contrasts = points.select("knob", "from", "to").unique(maintain_order=True).sort("knob").rows()
     figure = canvas(COLUMN_WIDTH_IN, 0.75 + _ROW_IN * len(ROWS), caption)
@@ -91,7 +91,7 @@ def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[Panel]]:
     ):
         axis = axes[list(ROWS).index(time), column]
         own = points.filter(pl.col("from") == one, metric=metric, estimand=estimand, knob=knob, to=other)
-        panel = Panel(axis, own)
+        panel = ContrastPanel(axis, own)
         if axis in axes[0]:
             _head(panel, f"{level_name(one)} → {level_name(other)}")
         if column == 0:
@@ -104,7 +104,7 @@ def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[Panel]]:
     return figure, found
 
 
-def _head(panel: Panel, contrast: str) -> None:
+def _head(panel: ContrastPanel, contrast: str) -> None:
     """The contrast's name, and which level of the other knob has which mark, above the column."""
     marks = [
         panel.axis.scatter([], [], 14, color=colour, marker=marker, label=level_name(str(own["at"][0])))

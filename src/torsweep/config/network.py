@@ -75,7 +75,7 @@ def _left_out(default: object = None) -> Any:
     return Field(default=default, exclude_if=lambda value: value == default)
 
 
-class Source(Section):
+class InputSource(Section):
     """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``."""
 
     name: TableName | None = None
@@ -103,7 +103,7 @@ class Source(Section):
         return {"anyOf": [{"type": "string"}, {"type": "integer"}, section]}
 
 
-class PopulationSource(Source):
+class PopulationSource(InputSource):
     """A derived population by ``name``, or an imported one in ``file``."""
 
     use: Literal["sample", "whole"] = _left_out("sample")
@@ -111,7 +111,7 @@ class PopulationSource(Source):
     each position."""
 
 
-class LatencySource(Source):
+class LatencySource(InputSource):
     """A derived coordinate model by ``name``, or an imported matrix in ``file``.
 
     The hosts of the table, or the rows of the matrix, are the places of the network.
@@ -122,7 +122,7 @@ class LatencySource(Source):
     each network anew from a coordinate model of them."""
 
 
-class ClientBandwidthSource(Source):
+class ClientBandwidthSource(InputSource):
     """A derived table by ``name``, an imported ``file``, or one ``rate`` for every client."""
 
     rate: LinkRate | None = _left_out()
@@ -238,7 +238,7 @@ class NetworkConfig(Section):
     """The delay of clients' last mile."""
     loss: Loss = _left_out(Loss())
     """Packets that are lost."""
-    weights: Source = _left_out(Source(name=USUAL_WEIGHTS))
+    weights: InputSource = _left_out(InputSource(name=USUAL_WEIGHTS))
     """The bandwidth file ``configs/weights/NAME.v3bw`` whose weights relays have; ``sampled``: those that
     they were drawn with."""
     tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.knobs import USUAL_WEIGHTS, WEIGHTS_FILES
-from torsweep.config.network import LatencySource, NetworkConfig, Source
+from torsweep.config.network import InputSource, LatencySource, NetworkConfig
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.home import find, find_all
@@ -116,7 +116,7 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
     return {**paths, "latency": source_path(config.latency, LATENCY_TABLES, MODEL_FILE)}
 
 
-def source_path(source: Source, folder: Path, file_name: str) -> Path:
+def source_path(source: InputSource, folder: Path, file_name: str) -> Path:
     """The file that ``source`` names, or ``file_name`` in the folder of an importer that it names.
 
     ``folder`` is that of tables of this sort, in the study or in the checkout (:mod:`torsweep.home`). Raises

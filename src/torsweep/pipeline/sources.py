@@ -21,7 +21,7 @@ from torsweep.engines.selection import find_engine, require_engine
 from torsweep.engines.table_files import CIRCUITS_FILE
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.sources import Source, require_held
+from torsweep.runsets.sources import RunSource, require_held
 
 Key = tuple[Variant, int]
 """A variant of the plan, and the seed of a network."""
@@ -33,7 +33,7 @@ class SourcesPlan:
 
     experiment: Experiment
     plan: Plan
-    sources: Sequence[Source]
+    sources: Sequence[RunSource]
     everything: bool
 
     def require(self) -> None:
@@ -50,7 +50,7 @@ class SourcesPlan:
             if self.everything or not source.runs_tor:
                 require_engine(source.engine)
 
-    def folder(self, source: Source, key: Key) -> Path:
+    def folder(self, source: RunSource, key: Key) -> Path:
         """The folder of one run."""
         variant, seed = key
         above = Path("results") / source.tree / self.experiment.name / source.engine / self.experiment.era
@@ -83,13 +83,13 @@ class SourcesPlan:
         folders = [self.folder(one, key) for one, key in keys if self._is_finished(one, key)]
         return [folder for folder in folders if folder not in made]
 
-    def _is_finished(self, source: Source, key: Key) -> bool:
+    def _is_finished(self, source: RunSource, key: Key) -> bool:
         return (self.folder(source, key) / PROVENANCE_FILE).is_file()
 
-    def _made_of(self, source: Source, key: Key) -> Iterator[Source]:
+    def _made_of(self, source: RunSource, key: Key) -> Iterator[RunSource]:
         """The source itself, or its repeat, or both: of which a run is made."""
         if source.replay:
-            original = self.folder(Source(source.replay), key)
+            original = self.folder(RunSource(source.replay), key)
             if self.everything or (original / CIRCUITS_FILE).is_file():
                 yield source
         elif not source.runs_tor:

@@ -1,7 +1,7 @@
 """Sources: what made the runs of a plan, where engines, TCPs of the model and replays stand side by side.
 
-In: a text such as ``emulation,cellsim+tcp=linux_6_18``, and the tree of results. Out: each :class:`Source`,
-where its runs stand, and the finished ones as levels of the dimension ``source``.
+In: a text such as ``emulation,cellsim+tcp=linux_6_18``, and the tree of results. Out: each
+:class:`RunSource`, where its runs stand, and the finished ones as levels of the dimension ``source``.
 
 The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels.
 ``cellsim+replay=shadow`` is cellsim on the circuits that tor chose in the runs of ``shadow``, over its TCP.
@@ -34,7 +34,7 @@ SOURCES_PATTERN = f"{_SOURCE}(?:{SOURCES_JOINED_BY}{_SOURCE})*"
 
 
 @dataclass(frozen=True)
-class Source:
+class RunSource:
     """An engine, the ``levels`` that its variants go on with, the engine whose circuits it replays; and
     whether these are the repeats of its runs."""
 
@@ -88,20 +88,20 @@ class Source:
         return Variant((*variant.levels, *self.levels))
 
 
-def parse_sources(text: str) -> tuple[Source, ...]:
+def parse_sources(text: str) -> tuple[RunSource, ...]:
     """The sources in ``text``, between commas or as a folder's name has them, the reference first.
 
     Raises InputError unless two or more differ.
     """
     sources = tuple(
-        Source.parse(part.strip()) for part in text.replace(SOURCES_JOINED_BY, SEPARATOR).split(SEPARATOR)
+        RunSource.parse(part.strip()) for part in text.replace(SOURCES_JOINED_BY, SEPARATOR).split(SEPARATOR)
     )
     if len(set(sources)) < len(sources) or len(sources) < 2:
         raise InputError("two or more are compared", key="engine", value=text, accepted="such as A,B")
     return sources
 
 
-def joined(sources: Iterable[Source]) -> str:
+def joined(sources: Iterable[RunSource]) -> str:
     """The name of a set of runs of these sources, which takes the place of an engine's."""
     return SOURCES_JOINED_BY.join(source.label for source in sources)
 
@@ -114,7 +114,7 @@ def require_held(plan: Plan) -> None:
             raise InputError(problem, key="plan", value=plan.name, accepted="such as main")
 
 
-def open_runs(directories: Sequence[Path], sources: Sequence[Source]) -> list[Run]:
+def open_runs(directories: Sequence[Path], sources: Sequence[RunSource]) -> list[Run]:
     """The runs in ``directories``, each by the source that its place in the tree of results names.
 
     Raises InputError for one that no source has, and for what is wrong with a run.
@@ -125,7 +125,7 @@ def open_runs(directories: Sequence[Path], sources: Sequence[Source]) -> list[Ru
     return sorted(runs, key=lambda run: order.index(run.variant[SOURCE]))
 
 
-def _open(directory: Path, sources: Sequence[Source]) -> Run:
+def _open(directory: Path, sources: Sequence[RunSource]) -> Run:
     seed, _, _, engine, _, tree = (folder.name for folder in list(directory.parents)[:6])
     run = open_run(directory)
     levels = list(run.variant.items())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torsweep.config.network import NetworkConfig, Source
+from torsweep.config.network import InputSource, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import table_of_regions
 from torsweep.network.clients import (
@@ -24,7 +24,7 @@ from torsweep.network.sampling import BANDWIDTH_TABLES, sample_network, source_p
 
 @pytest.fixture(scope="module")
 def net_index() -> ClientBandwidth:
-    return read_bandwidth(source_path(Source(name="netindex-2012"), BANDWIDTH_TABLES, BANDWIDTH_FILE))
+    return read_bandwidth(source_path(InputSource(name="netindex-2012"), BANDWIDTH_TABLES, BANDWIDTH_FILE))
 
 
 def test_rates_spread_around_those_of_the_regions(net_index: ClientBandwidth) -> None:

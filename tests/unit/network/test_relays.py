@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torsweep.config.network import AccessDelay, NetworkConfig, Source
+from torsweep.config.network import AccessDelay, InputSource, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
@@ -29,7 +29,7 @@ def relays_of(config: NetworkConfig, source: Population, seed: int) -> tuple[Rel
 
 
 def population(name: str) -> Population:
-    return read_population(source_path(Source(name=name), RELAY_TABLES, POPULATION_FILE))
+    return read_population(source_path(InputSource(name=name), RELAY_TABLES, POPULATION_FILE))
 
 
 def weight_shares(relays: tuple[Relay, ...]) -> dict[str, float]:

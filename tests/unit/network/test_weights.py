@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.network.conftest import small_config
 from torsweep.config.knobs import WEIGHTS_FILES
-from torsweep.config.network import NetworkConfig, Source, load_network_config
+from torsweep.config.network import InputSource, NetworkConfig, load_network_config
 from torsweep.errors import InputError
 from torsweep.network.relays import network_bandwidth_weights
 from torsweep.network.sampling import WEIGHTS, SampledNetwork, input_paths, sample_network, source_path
@@ -86,14 +86,14 @@ def test_a_name_is_a_file_of_the_folder_of_weights(tmp_path: Path, monkeypatch: 
     file = Path(WEIGHTS_FILES.replace("NAME", "mine"))
     file.parent.mkdir(parents=True)
     file.write_text(_all(10))
-    assert source_path(Source(name="mine"), WEIGHTS, "weights.v3bw") == file
+    assert source_path(InputSource(name="mine"), WEIGHTS, "weights.v3bw") == file
     with pytest.raises(
         InputError,
         match=r"weights: there is no table of this name .*, got 'mien'; accepted: mine",
     ):
-        source_path(Source(name="mien"), WEIGHTS, "weights.v3bw")
+        source_path(InputSource(name="mien"), WEIGHTS, "weights.v3bw")
     with pytest.raises(InputError, match=r"here\.v3bw: no such file; accepted: a weights\.v3bw"):
-        source_path(Source(file=Path("here.v3bw")), WEIGHTS, "weights.v3bw")
+        source_path(InputSource(file=Path("here.v3bw")), WEIGHTS, "weights.v3bw")
 
 
 @pytest.mark.parametrize(

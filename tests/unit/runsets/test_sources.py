@@ -12,7 +12,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
 from torsweep.runsets.collect import gather_provenance
-from torsweep.runsets.sources import Source, open_runs, parse_sources, require_held
+from torsweep.runsets.sources import RunSource, open_runs, parse_sources, require_held
 
 BOTH = "shadow,emulation"
 
@@ -21,7 +21,7 @@ BOTH = "shadow,emulation"
     "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"]
 )
 def test_a_name_is_read_back(text: str) -> None:
-    assert Source.parse(text).label == text
+    assert RunSource.parse(text).label == text
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_name_is_read_back(text: str) -> None:
 )
 def test_a_name_that_can_be_none_is_refused(text: str, refused: str) -> None:
     with pytest.raises(InputError, match=re.escape(refused)):
-        Source.parse(text)
+        RunSource.parse(text)
 
 
 def test_two_different_sources_are_compared() -> None:
@@ -110,5 +110,5 @@ def test_a_damaged_run_is_refused_by_name(make_run: MakeRun) -> None:
 
 
 def test_a_variant_goes_on_with_the_levels_of_its_source() -> None:
-    source = Source.parse("cellsim+tcp=linux_6_18")
+    source = RunSource.parse("cellsim+tcp=linux_6_18")
     assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"
