@@ -18,7 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "doctor": ("torsweep doctor", "torsweep doctor --engine shadow --json"),
     "verify": ("torsweep verify refill_sweep.zip", "torsweep verify refill_sweep.zip --rerun --cores 4"),
-    "chain": ("torsweep chain refill --out results/chain",),
+    "chain": ("torsweep chain clocks --out results/relay_cost",),
     "network sample": (
         "torsweep network sample ci --seed 1 --out ci-1",
         "torsweep network sample paper --seed 1 --out heavy-1 --set load=1.5",

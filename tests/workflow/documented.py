@@ -59,7 +59,6 @@ NOT_RUN = {
     "python -m bench.path_choice docs/tables/path_choice.csv"
     " results/runs/refill_sweep/emulation/2012/quarter/*/*": FILES,
     "python -m bench.spread results/runs results/repeats --out configs/spread.csv": FILES,
-    "for name in refill circuits waking; do cp DIR/$name.csv docs/tables/emulation_$name.csv; done": FILES,
     "setsid sh -c 'while :; do :; done' &": "keeps the processor busy until it is killed",
     ". .venv/bin/activate": "the tests run in an environment of their own",
     "snakemake --workflow-profile profiles/slurm refill_sweep": SLURM,

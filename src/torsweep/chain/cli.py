@@ -16,14 +16,11 @@ from torsweep.storage.folders import CHAIN_FOLDER, OutputFolder
 
 
 class PlanName(StrEnum):
-    """What is measured: in turns (:mod:`torsweep.chain.turns`), or by runs (:mod:`torsweep.chain.runs`)."""
+    """What is measured (:mod:`torsweep.chain.turns`)."""
 
     CLOCKS = "clocks"
     TRACING = "tracing"
     QUANTUM = "quantum"
-    REFILL = "refill"
-    CIRCUITS = "circuits"
-    WAKING = "waking"
 
 
 def chain_command(
@@ -32,27 +29,25 @@ def chain_command(
         Path,
         typer.Option(
             parser=OutputFolder(CHAIN_FOLDER),
-            help="Folder for the results; complete runs are not made again.",
+            help="Folder for the results.",
         ),
     ],
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, max=100, help="Rounds of clocks, tracing and quantum; 12 for tracing, else 6."),
+        typer.Option(min=1, max=100, help="Rounds; 12 for tracing, else 6."),
     ] = None,
     load: Annotated[
         float | None,
-        typer.Option(
-            min=0.5, max=600, help="Seconds of load that count in these plans; 15 for quantum, else 3."
-        ),
+        typer.Option(min=0.5, max=600, help="Seconds of load that count in a turn; 15 for quantum, else 3."),
     ] = None,
     small: Annotated[
-        float, typer.Option(min=0.1, max=600, help="Seconds of small requests in these plans.")
+        float, typer.Option(min=0.1, max=600, help="Seconds of small requests in a turn.")
     ] = 1.0,
     tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
         "results/tools/tor"
     ),
 ) -> None:
-    """Measure real tor on a chain of relays: what clocks, tracing, buckets, circuits and waking do."""
+    """Measure real tor on a chain of relays: what clocks, tracing and the steps of a clock cost."""
     from torsweep.chain.command import run_plan
     from torsweep.engines.emulation.rights import become_able
     from torsweep.pipeline.figures import figure_module
@@ -61,8 +56,7 @@ def chain_command(
     tor = find_build(tools)
     become_able()
     typer.echo(run_plan(name.value, out, tor, partial(typer.echo, err=True), rounds, load, small))
-    if name.value in figure_module("pictures.chain").PANELS:
-        figure_module("pictures.chain").draw_figure(out / f"{name.value}.csv", out / "figures" / name.value)
+    figure_module("pictures.chain").draw_figure(out / f"{name.value}.csv", out / "figures" / name.value)
 
 
 def clocks_command(

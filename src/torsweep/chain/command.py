@@ -1,8 +1,8 @@
 """A plan from its first process to its files.
 
-In: the name of a plan, a build of tor, for a plan in turns how often and how long. Out: in a folder, NAME.csv
-(the rows), NAME.md (the same to read) and, last, NAME.json: what it was made with. A plan in turns also
-leaves NAME_samples.csv (a row a relay and turn), a plan of runs its run directories in the folder NAME.
+In: the name of a plan, a build of tor, how often and how long. Out: in a folder, NAME_samples.csv (a row a
+relay and turn), NAME.csv (the comparison), NAME.md (the same to read) and, last, NAME.json: what it was made
+with.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from torsweep.chain.comparing import (
     clock_costs,
     compare,
     reading_ns,
-    table,
 )
 from torsweep.chain.measuring import Lengths, measure_turns
-from torsweep.chain.runs import RUN_PLANS, measure_runs
 from torsweep.chain.turns import (
     REPORT_NS,
     TurnsPlan,
@@ -39,11 +37,8 @@ from torsweep.chain.turns import (
     tracing_plan,
 )
 from torsweep.engines.contract import Say
-from torsweep.engines.emulation.entry import EmulationTools, require_linkem
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
-from torsweep.engines.host_tors import HostTors
-from torsweep.errors import InputError
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 from torsweep.storage.folders import CHAIN_FOLDER, own_folder
@@ -64,20 +59,13 @@ def run_plan(
 ) -> str:
     """Measure the plan ``name`` into ``out``; return the text of NAME.md.
 
-    ``rounds`` and ``load_s`` are the plan's own where they are left out; a plan of runs has none.
-
-    Raises InputError for rounds of a plan that has none, OutputError when another measurement has the machine
-    or the folder cannot be had, ToolMissing without a program or the right to make a network namespace,
-    TorsweepError when the network fails.
+    ``rounds`` and ``load_s`` are the plan's own where they are left out. Raises OutputError when another
+    measurement has the machine or the folder cannot be had, ToolMissing without a program or the right to
+    make a network namespace, TorsweepError when the network fails.
     """
-    if name in RUN_PLANS and (rounds or load_s):
-        raise InputError("is for plans in turns", key="--rounds, --load", accepted=f"neither, for {name}")
     own_folder(out, CHAIN_FOLDER)
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}
-    if name in RUN_PLANS:
-        rows = measure_runs(name, out / name, EmulationTools(HostTors(tor), require_linkem()), say)
-        return _leave_files(out, name, rows, table(rows), made_with)
     with claim(), orderly_end():
         clocks = measure_clocks(CLOCK_ROUNDS)
         costs = clock_costs(clocks)
@@ -110,12 +98,11 @@ def _leave_files(
     rows: Sequence[PlanRow],
     text: str,
     document: Mapping[str, Any],
-    samples: pl.DataFrame | None = None,
+    samples: pl.DataFrame,
 ) -> str:
     """Write the files of the plan, ``document`` last; while it stands, all of them fit each other."""
     (out / f"{name}.json").unlink(missing_ok=True)
-    if samples is not None:
-        write_text(out / f"{name}_samples.csv", samples.write_csv())
+    write_text(out / f"{name}_samples.csv", samples.write_csv())
     write_text(out / f"{name}.csv", pl.from_dicts(rows, infer_schema_length=None).write_csv())
     write_text(out / f"{name}.md", text)
     whole = {**document, "wall_s": round(time.time() - document["started"], 1)}

@@ -250,21 +250,6 @@ class ChainNetwork(RunningNetwork):
         return tuple(line.format(ring=place.ring) for line in variant.lines) if variant else ()
 
 
-def downloads(
-    parallel: int = 1, *, isolated: bool = False, size: int = 10**9, pause_s: tuple[int, int] = (0, 0)
-) -> RunTraffic:
-    """Downloads of ``size`` bytes, ``parallel`` at a time, with pauses of ``pause_s`` (least, most)."""
-    return RunTraffic(
-        request_bytes=REQUEST_BYTES,
-        response_bytes=size,
-        think_min_ns=pause_s[0] * 10**9,
-        think_max_ns=pause_s[1] * 10**9,
-        streams_per_circuit_isolation=isolated,
-        parallel_streams=parallel,
-        timeout_ns=None,
-    )
-
-
 def run_of(plan: TurnsPlan, chains: tuple[RelayChain, ...], duration_s: float) -> RunSpec:
     """What the processes are set to: tor of today, and a path a circuit, in the order of use."""
     order = [chain for turn in turns(chains, together=plan.together) for chain in turn]
@@ -278,7 +263,17 @@ def run_of(plan: TurnsPlan, chains: tuple[RelayChain, ...], duration_s: float) -
         duration_ns=int(duration_s * 1e9),
         client_start_window_ns=0,
         tor=tor_settings(ERA, {}),
-        traffic={"bulk": downloads(isolated=True, size=ENDLESS_BYTES)},
+        traffic={
+            "bulk": RunTraffic(
+                request_bytes=REQUEST_BYTES,
+                response_bytes=ENDLESS_BYTES,
+                think_min_ns=0,
+                think_max_ns=0,
+                streams_per_circuit_isolation=True,
+                parallel_streams=1,
+                timeout_ns=None,
+            )
+        },
         paths={CLIENT_NAME: paths},
         tables=RunTables(progress=False),
         network="",

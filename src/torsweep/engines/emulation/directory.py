@@ -218,15 +218,13 @@ class Place:
 class ProcessLayout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
-    The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
-    stand in every torrc, before the lines that the user gives.
+    The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is.
     """
 
     run: RunSpec
     network: Network
     folder: Path
     sockets: Path
-    extra: tuple[str, ...] = ()
 
     def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
         node_of = self.network.node_of
@@ -274,7 +272,7 @@ class ProcessLayout:
             "voting_interval_s": str(LATER_VOTES_S),
             "vote_delay_s": str(SHORTEST_VOTE_DELAY_S),
         }
-        lines = [*self._lines(place), *self.extra]
+        lines = self._lines(place)
         return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
 
     @property

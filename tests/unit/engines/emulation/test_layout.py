@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,12 +112,6 @@ def test_streams_are_isolated_where_they_are_to_be(isolated):
     assert options(layout, layout.clients[0])["SocksPort"].endswith("NoIsolateSOCKSAuth") != isolated
 
 
-def test_extra_lines_come_last():
-    layout = replace(made(), extra=("StreamPackaging even",))
-    text = layout.torrc(layout.relays[0], identities(layout))
-    assert text.rstrip().endswith("StreamPackaging even")
-
-
 def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
     made_network, tcp = network(*POSITIONS), TCP["2012"]
     document = links_document(made_network, Path("/l.npy"), tcp, tcp.sysctls(), 7, Path("/links.parquet"))
@@ -162,10 +155,10 @@ def test_lines_that_the_user_gives_stand_last_and_parameters_are_voted_for():
         torrc=(UserLines(lines={"CacheDNS": "0"}, hosts=("relay2",)), UserLines(lines={"NumCPUs": "2"})),
         consensus={"cc_alg": 1},
     )
-    layout = replace(made(given=given), extra=("NumCPUs 3",))
+    layout = made(given=given)
     texts = {place.name: layout.torrc(place, identities(layout)) for place in layout.places}
-    assert texts["relay2"].endswith("\nNumCPUs 3\nCacheDNS 0\nNumCPUs 2\n")
-    assert texts["relay1"].endswith("\nNumCPUs 3\nNumCPUs 2\n")
+    assert texts["relay2"].endswith("\nCacheDNS 0\nNumCPUs 2\n")
+    assert texts["relay1"].endswith("\nNumCPUs 2\n")
     assert "CacheDNS" not in texts["relay1"] + texts["bulk1"] + texts["authority1"]
     assert re.search(r"^ConsensusParams .*\bcc_alg=1\b", texts["authority1"], re.MULTILINE)
 

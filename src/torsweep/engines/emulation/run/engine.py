@@ -82,13 +82,11 @@ def run_emulation(
     *,
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,
-    extra: tuple[str, ...] = (),
     tries: int = 1,
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
-    ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
-    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.engine`). Raises
+    ``progress`` tells on standard error how far it is; ``tries`` is which try this is, for the record. Raises
     InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
     had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
     TorsweepError when the network fails.
@@ -109,7 +107,7 @@ def run_emulation(
         links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
-                ProcessLayout(run, network, folder, Path(sockets), extra),
+                ProcessLayout(run, network, folder, Path(sockets)),
                 tools.tors,
                 tools.linkem,
                 links,
@@ -143,7 +141,6 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
         "network_sha256": layout.run.network_sha256,
         "tcp": {**TCP[layout.run.era].document(), "not_in_this_kernel": list(absent)},
         "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
-        "extra_torrc_lines": list(layout.extra),
         "consensus_params": dict(running.parameters),
         **tors.facts(),
     }
@@ -327,7 +324,6 @@ def run_in_tries(
     *,
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,
-    extra: tuple[str, ...] = (),
 ) -> None:
     """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time.
 
@@ -341,7 +337,6 @@ def run_in_tries(
                 tools,
                 progress=progress,
                 ready_limit_s=ready_limit_s,
-                extra=extra,
                 tries=number,
             )
             return
