@@ -25,7 +25,7 @@ min_version("9.1")
 
 # What rules wait for, and what their commands are told.
 paths = Paths(config, checkpoints)
-arguments = Arguments(paths, workflow)
+arguments = Arguments(paths)
 
 # torsweep and cellsim are those of the environment that Snakemake runs in. Braces of the shell are doubled,
 # because Snakemake reads single ones as names.

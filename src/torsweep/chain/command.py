@@ -37,7 +37,7 @@ from torsweep.chain.turns import (
     tracing_plan,
 )
 from torsweep.engines.contract import Say
-from torsweep.engines.emulation.rights import machine_claimed
+from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
@@ -55,7 +55,7 @@ def run_plan(
     rounds: int | None = None,
     load_s: float | None = None,
     small_s: float = 1.0,
-    claim: Callable[[], AbstractContextManager[None]] = machine_claimed,
+    claim: Callable[[], AbstractContextManager[None]] = cores_claimed,
 ) -> str:
     """Measure the plan ``name`` into ``out``; return the text of NAME.md.
 

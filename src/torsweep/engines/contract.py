@@ -63,7 +63,7 @@ class Engine:
     ``unsupported`` says, a line each, why the engine does not run on this platform at all. ``files`` are
     those that its runs leave beside the tables of every engine. With ``preference``, ``auto`` takes it: the
     engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
-    tor for the others. With ``real_time`` a run needs the machine for itself.
+    tor for the others. With ``real_time`` a run needs its cores for itself.
     Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
     ``takes_tornettools``, it plays networks that tornettools made.
 
@@ -93,6 +93,10 @@ class Engine:
     caution: str = ""
     note: str = ""
     trial: Callable[[], str] = str
+
+    def runs_at_once(self, cores: int, network: NetworkConfig) -> int:
+        """How many runs of ``network`` go on at the same time on so many ``cores``."""
+        return max(1, cores // self.demand(network).cores)
 
     def turns(self, target: str) -> bool:
         """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).

@@ -106,11 +106,10 @@ def in_braces(folders: Sequence[Path]) -> str:
 
 @called_by_rules
 class Arguments:
-    """Parameters and resources of rules, under the executor of ``workflow``, Snakemake's."""
+    """Parameters and resources of rules."""
 
-    def __init__(self, paths: Paths, workflow: Any) -> None:
+    def __init__(self, paths: Paths) -> None:
         self._paths = paths
-        self._workflow = workflow
 
     def network_settings(self, wildcards: Any) -> str:
         """The network's whole configuration as text: when it changes, the network is sampled anew.
@@ -287,14 +286,8 @@ class Arguments:
         return (BESIDE_MIN + math.ceil(TIME_MARGIN * seconds / 60)) * attempt
 
     def run_threads(self, wildcards: Any) -> int:
-        """The cores of a run: one, but in real time all that Snakemake has here, so that it starts nothing
-        beside it; of a node, what its network takes."""
-        engine = find_engine(wildcards.engine)
-        if not engine.real_time:
-            return 1
-        if self._workflow.local_exec:
-            return int(self._workflow.cores)
-        return engine.demand(self._paths.network(wildcards.network)).cores
+        """The cores of a run: what its network takes in its engine."""
+        return find_engine(wildcards.engine).demand(self._paths.network(wildcards.network)).cores
 
     def run_node(self, wildcards: Any) -> str:
         """What Slurm is told of a run in real time: it needs a node for itself."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.network import NetworkConfig
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import hold_folder
@@ -71,11 +72,11 @@ class Slots:
             return cls(int(workflow.nodes), on_cluster=True)
         return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
 
-    def runs_at_once(self, engine: str) -> int:
-        """How many runs go on at the same time: one in each slot, but only one on a machine in real time."""
-        if find_engine(engine).real_time and not self.on_cluster:
-            return 1
-        return max(1, self.count)
+    def runs_at_once(self, engine: str, network: NetworkConfig) -> int:
+        """How many runs of ``network`` go on at the same time."""
+        if self.on_cluster:
+            return max(1, self.count)
+        return find_engine(engine).runs_at_once(self.count, network)
 
     @property
     def text(self) -> str:
@@ -128,8 +129,11 @@ def announcement(
 
 def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
     """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
-    at_once = min(slots.runs_at_once(engine), len(networks))
-    return [paths.run_seconds(name, engine, network) / at_once for network in networks]
+
+    def at_once(network: str) -> int:
+        return min(slots.runs_at_once(engine, paths.network(network)), len(networks))
+
+    return [paths.run_seconds(name, engine, network) / at_once(network) for network in networks]
 
 
 def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:

@@ -57,7 +57,7 @@ def workload(play: Play, experiment: Experiment) -> Workload:
     ]
     finished = sum(run.is_file() for run in runs)
     engine, network = find_engine(play.engine), play.study.network()
-    at_once = 1 if engine.real_time else min(play.cores, len(runs))
+    at_once = min(engine.runs_at_once(play.cores, network), len(runs))
     run_s = engine.run_seconds(network, (experiment.warm_up + experiment.measured) / 1e9)
     builds = {name: standing_build(play.study, tor) is not None for name, tor in play.study.builds.items()}
     build_s = BUILD_S * list(builds.values()).count(False)

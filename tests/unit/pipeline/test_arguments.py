@@ -21,13 +21,11 @@ from torsweep.pipeline.arguments import BESIDE_MB, Arguments, source_sha256
 from torsweep.pipeline.paths import Paths
 
 ROOT = Path(__file__).parents[3]
-HERE = SimpleNamespace(local_exec=True, cores=8)
-ON_A_CLUSTER = SimpleNamespace(local_exec=False)
 PLAN = {"experiment": "refill_sweep", "engine": "cellsim", "era": "2012", "network": "ci", "plan": "main"}
 
 
-def _arguments(workflow=ON_A_CLUSTER, **config):
-    return Arguments(Paths(config), workflow)
+def _arguments(**config):
+    return Arguments(Paths(config))
 
 
 def _folders(files):
@@ -38,7 +36,7 @@ def _folders(files):
 def test_the_arguments_of_a_command_expand_to_the_same_runs(plan, replicates):
     wildcards = SimpleNamespace(**{**PLAN, "plan": plan})
     paths = Paths({"replicates": replicates})
-    echo = ["bash", "-c", f"printf '%s\\n' {Arguments(paths, HERE).runs(wildcards)}"]
+    echo = ["bash", "-c", f"printf '%s\\n' {Arguments(paths).runs(wildcards)}"]
     expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
     assert expanded == _folders(paths.runs(wildcards))
 
@@ -47,7 +45,7 @@ def test_small_scales_have_more_networks_of_their_own():
     wildcards = SimpleNamespace(**{**PLAN, "experiment": "scale", "era": "today", "network": "live"})
     paths = Paths({})
     numbers = paths.experiment("scale").replicates["scale"]
-    asked = Arguments(paths, HERE)
+    asked = Arguments(paths)
     for command, files in ((asked.runs, paths.runs), (asked.networks, paths.networks)):
         echo = ["bash", "-c", f"printf '%s\\n' {command(wildcards)}"]
         expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -57,7 +55,7 @@ def test_small_scales_have_more_networks_of_their_own():
     assert len(set(Paths({"replicates": 1}).networks(wildcards))) == len(numbers)
     told = shlex.split(asked.numbers_by_level(wildcards))
     assert told[0] == "--replicates" and json.loads(told[1]) == {"scale": numbers}
-    assert Arguments(Paths({"replicates": 1}), HERE).numbers_by_level(wildcards) == ""
+    assert Arguments(Paths({"replicates": 1})).numbers_by_level(wildcards) == ""
 
 
 def test_the_most_replicates_still_fit_into_a_command_line():
@@ -249,12 +247,10 @@ def test_a_run_that_was_killed_gets_more():
         assert need(run, 3) == 3 * need(run, 1)
 
 
-def test_real_time_takes_all_cores_here_and_what_its_network_takes_of_a_node():
-    run = _asked("emulation", "quarter")
-    assert _arguments(HERE).run_threads(run) == 8
-    assert (
-        _arguments().run_threads(run) == find_engine("emulation").demand(load_network_config("quarter")).cores
-    )
+def test_a_run_in_real_time_has_the_cores_that_its_network_takes():
+    quarter = load_network_config("quarter")
+    cores = find_engine("emulation").demand(quarter).cores
+    assert 1 < cores == _arguments().run_threads(_asked("emulation", "quarter"))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +267,7 @@ def test_the_how_to_says_what_a_run_asks_for(network, engine):
 def test_a_run_in_real_time_asks_for_a_node_of_its_own():
     assert _arguments().run_node(_asked("emulation", "quarter")) == "--exclusive"
     assert _arguments().run_node(_asked("cellsim", "quarter")) == ""
-    assert _arguments(HERE).run_threads(_asked("cellsim", "paper")) == 1
+    assert _arguments().run_threads(_asked("cellsim", "paper")) == 1
 
 
 def test_the_profile_for_slurm_does_what_the_default_one_does():

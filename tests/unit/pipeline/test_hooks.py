@@ -32,11 +32,13 @@ def test_a_run_takes_what_it_was_measured_to_take(engine, network, run_s, least,
     assert least <= find_engine(engine).run_seconds(load_network_config(network), run_s) <= most
 
 
-def test_runs_in_real_time_do_not_share_a_machine():
-    here = Slots(32)
-    assert here.runs_at_once("emulation") == 1
-    assert here.runs_at_once("cellsim") == here.runs_at_once("shadow-no-rtt") == 32
-    assert Slots(32, on_cluster=True).runs_at_once("emulation") == 32
+def test_runs_in_real_time_share_a_machine_by_its_cores():
+    here, quarter = Slots(32), load_network_config("quarter")
+    cores = find_engine("emulation").demand(quarter).cores
+    assert here.runs_at_once("emulation", quarter) == 32 // cores < 32
+    assert Slots(1).runs_at_once("emulation", quarter) == 1
+    assert here.runs_at_once("cellsim", quarter) == here.runs_at_once("shadow-no-rtt", quarter) == 32
+    assert Slots(32, on_cluster=True).runs_at_once("emulation", quarter) == 32
 
 
 def test_slots_are_cores_here_and_jobs_on_a_cluster():
@@ -112,4 +114,4 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 def test_an_engine_that_was_asked_for_needs_no_alternative():
     paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
     said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
-    assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 59 min on 32 cores"
+    assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 10 min on 32 cores"

@@ -90,7 +90,7 @@ def test_the_model_runs_what_real_tor_has_finished(checkout: Path) -> None:
         ("replays/shadow", "cellsim", BASELINE),
     }
     paths = Paths({**SIZE, "engine": sources})
-    arguments, place = Arguments(paths, None), wildcards(sources)
+    arguments, place = Arguments(paths), wildcards(sources)
     assert {Path(run).name for run in arguments.standing(place)} == {OTHER, BASELINE}
     assert arguments.sources(place) == f"--sources {sources}"
     assert f"results/runs/refill_sweep/shadow/2012/ci/41/{OTHER}" in arguments.runs(place).split()

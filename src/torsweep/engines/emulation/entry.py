@@ -54,8 +54,13 @@ FILES_PER_HOST = 4
 """Open files of the engine and of the link emulator together."""
 
 
+def cores(host_count: int) -> int:
+    """The cores that a run needs for itself; others may run beside it on those that are left."""
+    return math.ceil(CORES_PER_HOST * host_count / BUSY_SHARE_OF_CORES)
+
+
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
-    """Seconds of the whole machine that a run of ``run_s`` takes, its start included."""
+    """Seconds that a run of ``run_s`` takes, its start included."""
     return START_S + START_S_PER_CLIENT * network.client_count + run_s
 
 
@@ -66,7 +71,7 @@ def demand(network: NetworkConfig) -> Demand:
         memory_bytes=tors * TOR_BYTES,
         threads=tors * TOR_THREADS,
         open_files=FILES_PER_HOST * network.host_count,
-        cores=math.ceil(CORES_PER_HOST * network.host_count / BUSY_SHARE_OF_CORES),
+        cores=cores(network.host_count),
     )
 
 
@@ -93,6 +98,6 @@ ENGINE = Engine(
     },
     files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
-    note="Real tor on a real kernel. Runs take real time, and the whole machine.",
+    note="Real tor on a real kernel. Runs take real time, and cores for themselves.",
     trial=lambda: f"hosts are made by {standing().way}",
 )

@@ -1,7 +1,7 @@
 """What a user needs so that hosts can be made: TUN devices and network namespaces.
 
 In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, and :func:`become_able`, which restarts
-the command as root of a user namespace. Two emulations would disturb each other: see :func:`machine_claimed`.
+the command as root of a user namespace. Emulations share a machine by its cores: see :func:`cores_claimed`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,36 @@ from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.errors import OutputError, ToolMissing
 
 LOCK = Path("/tmp") / "torsweep-emulation.lock"
-"""The file is in /tmp, because that folder is the same for all users."""
+"""A file for each core has this name and a number. They are in /tmp, which is the same for all users."""
 
 
 @contextlib.contextmanager
-def machine_claimed(lock: Path = LOCK) -> Iterator[None]:
-    """Have the machine for the block. Raises OutputError when another emulation has it."""
-    descriptor = _open(lock)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+def cores_claimed(cores: int | None = None, lock: Path = LOCK) -> Iterator[None]:
+    """Have ``cores`` of the machine for the block, or the whole machine.
+
+    A claim is a lock on one file for each core; it does not bind processes to cores. Raises OutputError when
+    other emulations have so many that too few are left.
+    """
+    present = len(os.sched_getaffinity(0))
+    missing = present if cores is None else min(cores, present)
+    with contextlib.ExitStack() as claims:
+        for core in range(present):
+            descriptor = _open(lock.with_name(f"{lock.name}.{core}"))
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                continue
+            claims.callback(os.close, descriptor)
+            missing -= 1
+            if not missing:
+                break
+        if missing:
             raise OutputError(
-                "another emulation is under way on this machine; each needs the processors for itself:"
+                "another emulation is under way on this machine, and too few processors are left:"
                 " wait for its end"
-            ) from None
+            )
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _open(lock: Path) -> int:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import LINKEM, traffic
 from torsweep.cli import main
-from torsweep.engines.emulation.rights import machine_claimed
+from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run import engine as engine_module
 from torsweep.engines.emulation.run import network as network_module
 from torsweep.engines.emulation.run import processes as processes_module
@@ -59,8 +59,8 @@ def on_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(network_module, "wait_s", lambda *of: 0.0)
     monkeypatch.setattr(processes_module, "enter", lambda namespace: None)
     monkeypatch.setattr(network_module, "servers_command", _nobody_asks)
-    lock = functools.partial(machine_claimed, tmp_path / "machine.lock")
-    monkeypatch.setattr(engine_module, "machine_claimed", lock)
+    lock = functools.partial(cores_claimed, lock=tmp_path / "machine.lock")
+    monkeypatch.setattr(engine_module, "cores_claimed", lock)
 
 
 def _nobody_asks(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
@@ -233,8 +233,8 @@ def test_a_link_emulator_that_dies_on_the_way_is_named(run_directory, fake_tools
 def test_a_second_run_on_the_machine_is_refused(run_directory, fake_tools, tmp_path):
     folder = run_directory()
     with (
-        machine_claimed(tmp_path / "machine.lock"),
-        pytest.raises(OutputError, match=r"^another emulation is under way on this machine; .*$"),
+        cores_claimed(lock=tmp_path / "machine.lock"),
+        pytest.raises(OutputError, match=r"^another emulation is under way on this machine, .*$"),
     ):
         run_emulation(folder, fake_tools(SLEEP))
     assert not (folder / "processes").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import rights as module
-from torsweep.engines.emulation.rights import Standing, become_able, machine_claimed, standing
+from torsweep.engines.emulation.rights import Standing, become_able, cores_claimed, standing
 from torsweep.errors import OutputError, ToolMissing
 
 
@@ -81,22 +81,23 @@ def test_without_root_the_command_is_started_anew_in_a_user_namespace(monkeypatc
     assert len(started) == 1
 
 
-def test_two_at_once_are_refused_and_the_lock_goes_with_its_holder(tmp_path):
+def test_emulations_share_the_cores_and_claims_go_with_their_holders(tmp_path, monkeypatch):
     lock = tmp_path / "lock"
-    with machine_claimed(lock):
-        with (
-            pytest.raises(OutputError, match=r"^another emulation is under way on this machine"),
-            machine_claimed(lock),
-        ):
-            pass
-        assert os.stat(lock).st_mode & 0o444 == 0o444
-    with machine_claimed(lock):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    refused = pytest.raises(OutputError, match=r"^another emulation is under way on this machine")
+    with cores_claimed(1, lock), cores_claimed(2, lock), refused, cores_claimed(1, lock):
+        pass
+    with cores_claimed(1, lock), refused, cores_claimed(lock=lock):
+        pass
+    with cores_claimed(8, lock):
+        assert [os.stat(f"{lock}.{core}").st_mode & 0o444 for core in range(3)] == [0o444] * 3
+    with cores_claimed(lock=lock):
         pass
 
 
 def test_a_lock_that_cannot_be_made_is_named(tmp_path):
     with (
-        pytest.raises(OutputError, match=r"absent/lock: cannot be opened: No such file"),
-        machine_claimed(tmp_path / "absent" / "lock"),
+        pytest.raises(OutputError, match=r"absent/lock.0: cannot be opened: No such file"),
+        cores_claimed(lock=tmp_path / "absent" / "lock"),
     ):
         pass

@@ -25,7 +25,7 @@ from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame, resident_bytes
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
-from torsweep.engines.emulation.entry import FILES_PER_HOST, EmulationTools
+from torsweep.engines.emulation.entry import FILES_PER_HOST, EmulationTools, cores
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -37,7 +37,7 @@ from torsweep.engines.emulation.read import (
     streams_frame,
     wire_frame,
 )
-from torsweep.engines.emulation.rights import machine_claimed
+from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
@@ -95,7 +95,8 @@ def run_emulation(
     _check_input(run, network, network_directory / NETWORK_FILE)
     tools.tors.check(run, network)
     say = _speaker(progress)
-    with machine_claimed(), folder_claimed(run_directory, RUN_FOLDER, wait=False), orderly_end():
+    claimed = cores_claimed(cores(len(network.hosts)))
+    with claimed, folder_claimed(run_directory, RUN_FOLDER, wait=False), orderly_end():
         _clear(run_directory, run, network)
         started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER
