@@ -21,7 +21,6 @@ SLOW = {
 } | {
     "jinja2",
     "networkx",
-    "rocrate",
     "PIL",
     "markdown_it",
 }

@@ -36,7 +36,7 @@ def publish_command(
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
 ) -> None:
-    """Gather all of a plan's results in one folder, with provenance, RO-Crate, citation and checksums."""
+    """Gather all of a plan's results in one folder, with provenance, citation and checksums."""
     from torsweep.bundle.description import Credit
     from torsweep.bundle.publish import Sources, publish
     from torsweep.config.reading import parse_settings

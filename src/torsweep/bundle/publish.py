@@ -19,7 +19,6 @@ from torsweep.bundle.description import (
     bundle_files,
     citation_text,
     sums_text,
-    write_crate,
 )
 from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
@@ -87,7 +86,6 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         where = f"networks of {origin.network} in the engine {origin.engine}"
         title = f"{origin.experiment}, plan {origin.plan}: {where}"
         _write(folder / CITATION_FILE, citation_text(title, experiment.question, __version__, credit))
-        write_crate(folder, title, experiment, origin, credit)
         _write(folder / SUMS_FILE, sums_text(folder))
 
 
@@ -192,7 +190,7 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `tables/`: every download of every run, and what each relay did, as Parquet
 - `experiment.yaml`: the question, the knobs and the claims
 - `provenance.json`: versions, networks, and what each run says about itself
-- `CITATION.cff`, `ro-crate-metadata.json`: how to cite it, and the same for machines (RO-Crate 1.2)
+- `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 
 torsweep checks the bundle, and works the verdicts out again from the tables; with `--rerun` it repeats the

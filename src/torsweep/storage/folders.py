@@ -69,7 +69,6 @@ EXPERIMENT_FILE = "experiment.yaml"
 README_FILE = "README.md"
 PAGE_FILE = "report.html"
 CITATION_FILE = "CITATION.cff"
-CRATE_FILE = "ro-crate-metadata.json"
 SUMS_FILE = "SHA256SUMS"
 """Files of a published result beside its tables, summaries and figures."""
 

@@ -25,7 +25,7 @@ def test_everything_is_there_with_its_checksum(published: Path) -> None:
     listed = {line.split("  ")[1] for line in lines}
     there = {str(file.relative_to(published)) for file in published.rglob("*") if file.is_file()}
     assert listed == there - {"SHA256SUMS", ".torsweep"}
-    assert {"report.html", "CITATION.cff", "ro-crate-metadata.json", "tables/streams.parquet"} <= listed
+    assert {"report.html", "CITATION.cff", "tables/streams.parquet"} <= listed
 
 
 def test_provenance_and_readme_say_how_to_make_it_again(published: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_file_that_is_no_bundle_is_not_replaced(
 
 
 def test_nothing_names_a_user_or_a_folder(published: Path) -> None:
-    for name in ("provenance.json", "README.md", "CITATION.cff", "ro-crate-metadata.json", "report.html"):
+    for name in ("provenance.json", "README.md", "CITATION.cff", "report.html"):
         assert not re.search(rf"/tmp|/home|{re.escape(str(Path.cwd()))}", (published / name).read_text()), (
             name
         )

@@ -35,7 +35,7 @@ from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools,
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, write_table
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
@@ -107,19 +107,6 @@ def write_run_directory(
         f" keys in {keyed - started:.1f} s"
     )
     return run, written
-
-
-def write_alone(run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say) -> Written:
-    """:func:`write_run_directory` with nothing after it.
-
-    Raises OutputError too: when a run is under way there, or has left logs that would be lost.
-    """
-    with folder_claimed(run_directory, RUN_FOLDER, wait=False):
-        if (run_directory / SHADOW_FOLDER / RECORD_FILE).exists():
-            raise OutputError(
-                f"{run_directory / SHADOW_FOLDER}: holds the logs of a run; remove it to write it anew"
-            )
-        return write_run_directory(run_directory, settings, tools, say)[1]
 
 
 def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_logs: bool = False) -> None:

@@ -16,7 +16,7 @@ from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
-from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 
 
@@ -187,12 +187,3 @@ def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(
         run.read_again(run_directory)
     assert simulated() == []
     assert (run_directory / "provenance.json").exists()
-
-
-def test_logs_of_a_run_are_not_written_over(
-    run_directory: Path, simulated: Callable[[], list[str]], tools: ShadowTools
-) -> None:
-    with pytest.raises(InputError):
-        run.run_shadow(run_directory, ShadowSettings(), _say)
-    with pytest.raises(OutputError, match="holds the logs of a run"):
-        run.write_alone(run_directory, ShadowSettings(), tools, _say)
