@@ -40,8 +40,9 @@ class Overrides(Section):
     first_seed: Seed | None = None
     """The seed of the first network."""
     engine: str = "auto"
-    """The engine that plays the runs; ``auto``: the first that can run here. Several side by side: sources
-    between commas, the reference first, such as ``emulation,cellsim+tcp=linux_6_18``."""
+    """The engine that plays the runs; ``auto``: the first of the experiment's ``engines`` that can run here.
+    Several side by side: sources between commas, the reference first, such as
+    ``emulation,cellsim+tcp=linux_6_18``."""
     runs: Literal["all", "finished"] = "finished"
     """Of several sources: whether missing runs of real tor are made, or those that are finished are taken."""
     era: Era | None = None

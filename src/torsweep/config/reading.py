@@ -11,12 +11,20 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar
+
+
+class RefusedValue(ValueError):
+    """Raised by a validator that looks at several keys: names the wrong one, and says why."""
+
+    def __init__(self, problem: str, *, key: str, value: object = None, accepted: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.key, self.value, self.accepted = problem, key, value, accepted
 
 
 class Section(BaseModel):
@@ -29,18 +37,19 @@ class Section(BaseModel):
         extra="forbid", frozen=True, validate_default=True, use_attribute_docstrings=True
     )
 
+    @model_validator(mode="after")
+    def _names_stand_once(self) -> Self:
+        for key, value in self:
+            for position, name in enumerate(value if isinstance(value, tuple) else ()):
+                if isinstance(name, str | Path) and name in value[:position]:
+                    where = f"{key}[{position}]"
+                    raise RefusedValue("stands twice", key=where, value=str(name), accepted="each once")
+        return self
+
 
 def default_text(text: str) -> Any:
     """The default of a quantity, as it would stand in the file; it is validated like any value."""
     return Field(default=text)
-
-
-class RefusedValue(ValueError):
-    """Raised by a validator that looks at several keys: names the wrong one, and says why."""
-
-    def __init__(self, problem: str, *, key: str, value: object = None, accepted: str | None = None) -> None:
-        super().__init__(problem)
-        self.problem, self.key, self.value, self.accepted = problem, key, value, accepted
 
 
 _ACCEPTED = {

@@ -110,9 +110,6 @@ class TorSource(Section):
         if self.sha256 is not None and self.path is None:
             problem = "means nothing beside Debian's package, which is verified by its description"
             raise RefusedValue(problem, key="sha256", accepted="a tarball as source")
-        for position, patch in enumerate(self.patches):
-            if patch in self.patches[:position]:
-                raise RefusedValue("names a patch twice", key=f"patches[{position}]", value=str(patch))
         return self
 
     @model_validator(mode="after")

@@ -106,11 +106,3 @@ class Tracing(Section):
                 "traces nothing", key="hosts", accepted="names of relays, or downloads: 1 or more"
             )
         return self
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        for key, words in (("hosts", self.hosts), ("points", self.points)):
-            twice = next((word for word in words if words.count(word) > 1), None)
-            if twice is not None:
-                raise RefusedValue("stands twice", key=key, value=twice, accepted="each once")
-        return self

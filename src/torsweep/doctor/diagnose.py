@@ -18,11 +18,7 @@ from rich.text import Text
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.engines.contract import Demand, Engine
 from torsweep.engines.selection import (
-    AUTO_ENGINE,
     ENGINES,
-    PREFERENCE,
-    Choice,
-    choose_engine,
     find_engine,
     problems,
     required_tools,
@@ -180,22 +176,20 @@ class ToolState:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why."""
+    """All that the doctor found."""
 
     tools: tuple[ToolState, ...]
     machine: Machine
     outlooks: tuple[Outlook, ...]
-    auto: Choice
 
     def document(self) -> dict[str, object]:
         """The JSON object: sizes in bytes, null for what is not known or not limited."""
         return {
             "format": "torsweep-doctor",
-            "format_version": 2,
+            "format_version": 3,
             "tools": [_tool_document(state) for state in self.tools],
             "machine": asdict(self.machine),
             "engines": [_engine_document(outlook) for outlook in self.outlooks],
-            "auto": f"{self.auto.engine}: {self.auto.reason}",
         }
 
     def show(self, console: Console) -> None:
@@ -208,7 +202,7 @@ class Diagnosis:
             tried = f"tried here: {outlook.trial}" if outlook.trial else ""
             for text in filter(None, (engine.caution, engine.note, tried)):
                 console.print(Text(f"{outlook.engine}: {text}"), soft_wrap=True)
-        console.print(Text(f"engine=auto takes {self.auto.engine}: {self._why_auto()}"), soft_wrap=True)
+        console.print("engine=auto takes the first of an experiment's engines that can run", soft_wrap=True)
         problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
         for outlook in self.outlooks:
@@ -218,25 +212,16 @@ class Diagnosis:
         for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
             console.print(Text(f"- {problem}"), soft_wrap=True)
 
-    def _why_auto(self) -> str:
-        """The reason, without the problems that are printed below it."""
-        told = {outlook.engine for outlook in self.outlooks}
-        if self.auto.passed_over and told.issuperset(self.auto.passed_over):
-            return f"{', '.join(self.auto.passed_over)} cannot run here, as said below"
-        return self.auto.reason
-
 
 def diagnose(engines: Sequence[str]) -> Diagnosis:
     """The tools of ``engines``, this machine, and what each engine could run."""
     machine, networks = read_machine(), known_networks()
     needed = {name for engine in engines for name in REQUIRED[engine]}
     names = [name for name in TOOL_KINDS if name in needed]
-    choice = choose_engine(AUTO_ENGINE, PREFERENCE)
     return Diagnosis(
         tuple(_state(name) for name in names),
         machine,
         tuple(outlook(engine, machine, networks) for engine in engines),
-        choice,
     )
 
 

@@ -30,7 +30,7 @@ def prepare_command(
         str, typer.Option(help="knob=level+knob=level; knobs left out have the baseline's level.")
     ] = "",
     engine: Annotated[
-        str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the best one installed.")
+        str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the first that can run.")
     ] = "auto",
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     tor: Annotated[

@@ -54,16 +54,15 @@ class EngineKind:
 class Engine:
     """One engine.
 
-    ``command`` takes ``run RUN_DIR --progress``, and where ``takes_threads`` also ``--threads N``. ``tools``
-    are the programs of others that it needs (:mod:`torsweep.engines.tools`). ``here`` returns the name that
-    runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a right is
-    missing; it is called only where all ``tools`` are there. ``other_kind`` says how to get the kind that is
-    not installed. ``versions`` are those of torsweep's own programs that run in it. ``run_seconds`` estimates
-    how long a run of so many seconds takes, and ``demand`` what a network takes of the machine.
-    ``unsupported`` says, a line each, why the engine does not run on this platform at all. ``files`` are
-    those that its runs leave beside the tables of every engine. With ``preference``, ``auto`` takes it: the
-    engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
-    tor for the others. With ``real_time`` a run needs its cores for itself.
+    ``command`` takes ``run RUN_DIR --progress``, and where ``takes_threads`` also ``--threads N``.
+    ``tools`` are the programs of others that it needs (:mod:`torsweep.engines.tools`). ``here`` returns the
+    name that runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a
+    right is missing; it is called only where all ``tools`` are there. ``other_kind`` says how to get the
+    kind that is not installed. ``versions`` are those of torsweep's own programs that run in it.
+    ``run_seconds`` estimates how long a run of so many seconds takes, and ``demand`` what a network takes
+    of the machine. ``unsupported`` says, a line each, why the engine does not run on this platform at all.
+    ``files`` are those that its runs leave beside the tables of every engine. ``runs_tor`` is false of a
+    model; the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself.
     Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
     ``takes_tornettools``, it plays networks that tornettools made.
 
@@ -84,7 +83,6 @@ class Engine:
     files: tuple[str, ...] = ()
     unsupported: Callable[[], list[str]] = list
     other_kind: str = ""
-    preference: int | None = None
     runs_tor: bool = True
     takes_threads: bool = False
     real_time: bool = False

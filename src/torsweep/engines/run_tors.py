@@ -8,9 +8,10 @@ so that they are the same in every variant, and a larger share of a role has the
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -20,7 +21,7 @@ from typing import get_args
 from torsweep.config.experiment import Experiment
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import suggestion
-from torsweep.config.tors import TorSource, VariantTors
+from torsweep.config.tors import DEBIAN, TorSource, VariantTors
 from torsweep.config.variant import Variant
 from torsweep.config.where import Role, Where
 from torsweep.engines.contract import Engine
@@ -31,7 +32,9 @@ from torsweep.seeds import stream
 from torsweep.tor import TOOLS
 from torsweep.tor.build import find_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
+from torsweep.tor.names import require_known
 from torsweep.tor.program import refuse_options
+from torsweep.tor.release import read_series
 
 HostNames = tuple[str, ...]
 
@@ -237,6 +240,21 @@ def require_options(
                     refuse_options(program, lines, role)
                 except InputError as error:
                     raise InputError(str(error), key=f"options.{name}.torrc") from None
+
+
+def require_known_options(
+    experiment: Experiment, variants: Iterable[Variant], source_of: Callable[[str], TorSource]
+) -> None:
+    """InputError for an option or a parameter of a variant whose tors, each of ``source_of``, are all
+    Debian's, and which these do not know. What other tors know is asked of them when they stand."""
+    for variant in variants:
+        sources = [source_of(name) for name in experiment.tors_of(variant).names]
+        if any(source.source != DEBIAN or source.patches for source in sources):
+            continue
+        bundle, above = experiment.bundle(variant), f"options.{dict(variant.levels).get('options')}"
+        more = read_series().options if all(source.series == "project" for source in sources) else ()
+        key = functools.partial("{}.{}.{}".format, above)
+        require_known(bundle.torrc, bundle.consensus, key, more)
 
 
 def _roles(bundle: OptionBundle, network: Network | None) -> tuple[Role, ...]:

@@ -62,13 +62,8 @@ _FOUND: list[Engine] = [
     importlib.import_module(f"torsweep.engines.{name}.entry").ENGINE for name in engine_names()
 ]
 
-ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in sorted(_FOUND, key=lambda one: (one.preference is None, one.preference))
-}
-"""Every engine by its name; those that ``auto`` takes come first, in their order."""
-
-PREFERENCE = tuple(name for name, engine in ENGINES.items() if engine.preference is not None)
-"""What ``auto`` takes, the first that can run. The others are never taken unasked."""
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in _FOUND}
+"""Every engine by its name."""
 
 _BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}
 
@@ -93,19 +88,18 @@ def find_kind(kind: str) -> EngineKind:
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine and the reason for it; ``passed_over`` are engines that are preferred and cannot run here."""
+    """An engine and the reason for it."""
 
     engine: str
     reason: str
-    passed_over: tuple[str, ...] = ()
 
 
 def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
-    """The engine ``request``, or for ``auto`` the preferred one that can run the experiment.
+    """The engine ``request``, or for ``auto`` the first of ``experiment_engines`` that can run here.
 
     Where an engine has several kinds, the name is that of the kind that is here: an experiment lists Shadow,
     and either kind will do. Raises InputError when there is no such engine or the experiment does not list
-    it; TorsweepError when it cannot be told which kind is here.
+    it; ToolMissing where none can run here; TorsweepError when it cannot be told which kind is here.
     """
     choice = _chosen(request, experiment_engines)
     engine = find_engine(choice.engine)
@@ -116,24 +110,18 @@ def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
 
 
 def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
-    usable = [name for name in ENGINES if name in experiment_engines]
-    preferred = [name for name in PREFERENCE if name in usable]
-    if request == AUTO_ENGINE and preferred:
-        passed_over = []
-        for name in preferred[:-1]:
+    if request == AUTO_ENGINE:
+        passed_over: list[str] = []
+        for name in experiment_engines:
             lack = lacking(name)
             if not lack:
-                return Choice(name, "preferred, and installed")
+                return Choice(name, "; ".join(passed_over) or "the first that the experiment lists")
             passed_over.append(lack)
-        reason = "; ".join(passed_over) or "the one there is for it"
-        return Choice(preferred[-1], reason, tuple(preferred[: len(passed_over)]))
-    if request not in _BY_KIND or find_engine(request).name not in usable:
-        raise InputError(
-            "no engine that can run this experiment",
-            key="engine",
-            value=request,
-            accepted=", ".join([AUTO_ENGINE, *usable] if preferred else usable),
-        )
+        raise ToolMissing(f"no engine of this experiment can run here: {'; '.join(passed_over)}")
+    if request not in _BY_KIND or find_engine(request).name not in experiment_engines:
+        accepted = ", ".join([AUTO_ENGINE, *experiment_engines])
+        problem = "no engine that can run this experiment"
+        raise InputError(problem, key="engine", value=request, accepted=accepted)
     return Choice(request, "asked for")
 
 

@@ -15,7 +15,7 @@ from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.run_tors import require_options
+from torsweep.engines.run_tors import require_known_options, require_options
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor import TOOLS
 from torsweep.tor.build import read_build, read_stamp
@@ -75,9 +75,11 @@ class Builds:
         """InputError for what can be known of a plan before its builds stand.
 
         Two tors have the same content, so that their runs would be the same; a program is no tor that runs
-        here; a tor lacks a knob that a variant turns; one that can be asked does not take a bundle's options.
+        here; no tor knows a bundle's option; a tor lacks a knob that a variant turns; one that can be asked
+        does not take a bundle's options.
         """
         self._require_different(experiment, plan)
+        require_known_options(experiment, plan.variants, lambda name: self.source(experiment, name))
         self._require_programs(experiment, plan)
         self._require_knobs(experiment, plan)
         programs = (self._program(experiment, name) for name in _names(experiment, plan))

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from torsweep.config.experiment import MAIN_PLAN, Experiment
+from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
 from torsweep.config.traffic import PERF_KINDS
@@ -53,6 +54,11 @@ def require_answerable(experiment: Experiment) -> None:
             if name not in ENGINES:
                 key, accepted = f"engines[{position}]", ", ".join(sorted(ENGINES))
                 raise RefusedValue("is not accepted", key=key, value=name, accepted=accepted)
+        for knob in {knob: None for name in experiment.plan_names for knob in experiment.plan(name).knobs}:
+            if not any(ENGINES[name].turns(KNOBS[knob].target) for name in experiment.engines):
+                accepted = ", ".join(name for name, each in ENGINES.items() if each.turns(KNOBS[knob].target))
+                problem, engines = f"the knob {knob} is in none of these", ", ".join(experiment.engines)
+                raise RefusedValue(problem, key="engines", value=engines, accepted=accepted)
         _require_figures(experiment)
     except RefusedValue as no:
         file = experiment.file

@@ -76,12 +76,14 @@ def check_command(
 def _check_experiment(file: Path) -> None:
     from torsweep.config.experiment import load_experiment
     from torsweep.config.replicates import replicates_text
+    from torsweep.engines.run_tors import require_known_options
     from torsweep.network.sampling import input_paths
     from torsweep.pipeline.checks import require_answerable, require_fitting_networks
 
     experiment = load_experiment(file)
     require_answerable(experiment)
     for name in experiment.plan_names:
+        require_known_options(experiment, experiment.plan(name).variants, experiment.all_tors.__getitem__)
         for config in require_fitting_networks(experiment, name):
             input_paths(config)
     plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)

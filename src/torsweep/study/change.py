@@ -30,7 +30,7 @@ from torsweep.study.named_tor import (
 )
 from torsweep.study.series import fitting
 from torsweep.tor.identity import planned_key
-from torsweep.tor.names import known_names, require_known
+from torsweep.tor.names import require_known
 from torsweep.tor.release import read_series
 from torsweep.tor.repository import find_commit, uncommitted
 
@@ -108,7 +108,8 @@ def _of_options(options: Sides) -> TorChange:
     bundle = read_bundle(options.torrc, options.consensus, options.on)
     tor = DEBIANS_TOR if options.baseline is None else _baseline(options.baseline)
     if tor == DEBIANS_TOR:  # Another tor may know other names; it is asked when a run is prepared.
-        _require_known(bundle)
+        more = read_series().options
+        require_known(bundle.get("torrc", ()), bundle.get("consensus", ()), _option_key, more)
     (tor,), note = fitting([tor])
     words = ", ".join([*options.torrc, *options.consensus]) + (f" on {options.on}" if options.on else "")
     name = level_name(words)
@@ -117,6 +118,11 @@ def _of_options(options: Sides) -> TorChange:
     notes = (note,) if note else ()
     tors = {} if tor == DEBIANS_TOR else {tor.name: tor.entry}
     return TorChange(knobs, tors, {name: bundle}, words, tor.words, (tor.identity,), notes)
+
+
+def _option_key(kind: str, name: str) -> str:
+    """Where a name stands on the command line."""
+    return f"--{kind}"
 
 
 def _of_builds(options: Sides, text: str) -> TorChange:
@@ -187,20 +193,6 @@ def _baseline(text: str) -> NamedTor:
     if text == SAME_TOR or text.startswith(PATCH):
         raise InputError("is no baseline", key="--baseline", value=text, accepted=FORMS)
     return read_tor(text, "--baseline")
-
-
-def _require_known(bundle: Mapping[str, Any]) -> None:
-    """InputError for a name that Debian's tor does not know; one of the other kind is named as such."""
-    parameters, options = known_names("parameter"), known_names("option")
-    added = read_series().options
-    for name in bundle.get("consensus", {}):
-        require_known("parameter", name, "--consensus")
-    for name in bundle.get("torrc", {}):
-        if name in parameters and name not in options:
-            problem, accepted = "is a consensus parameter, no option of a torrc", f"--consensus {name}=number"
-            raise InputError(problem, key="--torrc", value=name, accepted=accepted)
-        if name not in added:
-            require_known("option", name, "--torrc")
 
 
 NAMES_APART = "+"

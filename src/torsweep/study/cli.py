@@ -47,11 +47,15 @@ def new_command(
     experiment_name: Annotated[
         str, typer.Option(help="The name of its experiment: lower-case letters, digits and _.")
     ] = EXAMPLE,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="The engine of its experiment, such as cellsim; those of real tor when left out."),
+    ] = None,
 ) -> None:
     """Make a study: a folder with an experiment to edit, for `snakemake` to run."""
     from torsweep.study.new import new_study
 
-    new_study(study, experiment_name)
+    new_study(study, experiment_name, engine)
     typer.echo(f"{study}: edit experiments/{experiment_name}/experiment.yaml; README.md has the commands")
 
 
@@ -83,7 +87,7 @@ def compare_command(
         ),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="emulation or shadow; auto: emulation where the network fits this machine.")
+        str, typer.Option(help="emulation or shadow; auto: the first that can run, where the network fits.")
     ] = "auto",
     network: Annotated[
         Texts,

@@ -8,11 +8,13 @@ machine.
 from __future__ import annotations
 
 import os
+import re
 import string
 import sys
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
+from torsweep.engines.selection import find_engine
 from torsweep.errors import OutputError
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import require_experiment_name
@@ -27,11 +29,22 @@ PROFILE = Path("profiles/default/config.yaml")
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
-def new_study(folder: Path, experiment_name: str) -> None:
-    """Make a study of the example in ``folder``, which is new or empty.
+_FOR_A_MODEL = {
+    r"Two values of one line of torrc": "Two levels of a knob",
+    r"Change `options` below": "Change `knobs` below",
+    r"(?s)# Bundles of options.*?(?=knobs:)": "# `torsweep config knobs` lists the knobs and their levels.\n",
+    r"options: \[slow, fast\]": "scheduler: [kist_10ms, kist_2ms]",
+    r"options: slow": "scheduler: kist_10ms",
+    r"every millisecond": "every two milliseconds",
+}
+"""What the example says for an engine that reads no torrc, in place of what matches."""
+
+
+def new_study(folder: Path, experiment_name: str, engine: str | None = None) -> None:
+    """Make a study of the example in ``folder``, which is new or empty, for an ``engine`` or all of real tor.
 
     Raises OutputError where it holds something or lies inside the checkout, InputError for a name that no
-    experiment can have.
+    experiment can have, and for what is no engine.
     """
     if folder.resolve().is_relative_to(CHECKOUT.resolve()):
         raise OutputError(
@@ -39,7 +52,17 @@ def new_study(folder: Path, experiment_name: str) -> None:
         )
     if folder.is_dir() and (files := files_of(folder)):
         raise OutputError(f"{folder}: holds {files[0]}; accepted: a new or empty folder")
-    write_study(folder, experiment_name, (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8"))
+    text = (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8")
+    write_study(folder, experiment_name, text if engine is None else _example_for(text, engine))
+
+
+def _example_for(text: str, engine: str) -> str:
+    found = find_engine(engine)
+    changes = {r"(?s)# Options of tor need.*?engines: .*?\n": f"engines: [{found.name}]\n"}
+    changes |= {} if found.runs_tor else _FOR_A_MODEL
+    for pattern, instead in changes.items():
+        text = re.sub(pattern, instead, text)
+    return text
 
 
 def write_study(folder: Path, experiment_name: str, experiment_text: str) -> None:

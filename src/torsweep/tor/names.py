@@ -9,10 +9,11 @@ Out: the names, or an InputError for one that tor does not know, with the closes
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from torsweep.config.reading import suggestion
@@ -26,20 +27,36 @@ _PARAMETER = re.compile(
 _OPTION = re.compile(r'^\s*(?:CONF_VAR|OBSOLETE|V[A-Z_]*)\(\s*"?(\w+)', re.MULTILINE)
 
 
+@functools.cache
 def known_names(kind: str) -> tuple[str, ...]:
     """The names of a ``kind``: ``parameter`` or ``option``."""
     lines = (line.split() for line in NAMES_FILE.read_text(encoding="utf-8").splitlines())
     return tuple(name for named, name in lines if named == kind)
 
 
-def require_known(kind: str, name: str, key: str) -> None:
-    """InputError unless Debian's tor knows the ``name``; of options in any case of letters."""
-    known = known_names(kind)
-    if name in known or (kind == "option" and name.lower() in map(str.lower, known)):
-        return
-    what = "a consensus parameter" if kind == "parameter" else "an option of a torrc"
-    problem = f"is not {what} that Debian's tor knows{suggestion(name, known)}"
-    raise InputError(problem, key=key, value=name, accepted="tor's names; or a tor of your own that knows it")
+def require_known(
+    torrc: Iterable[str], consensus: Iterable[str], key: Callable[[str, str], str], more: Container[str] = ()
+) -> None:
+    """InputError for an option of ``torrc`` or a parameter of the ``consensus`` that Debian's tor lacks.
+
+    ``key`` says where a name of either kind stands, or would; ``more`` are options that patches add.
+    """
+    known = {"torrc": known_names("option"), "consensus": known_names("parameter")}
+    called = {"torrc": "an option of a torrc", "consensus": "a consensus parameter"}
+    for kind, other, names in (("torrc", "consensus", torrc), ("consensus", "torrc", consensus)):
+        for name in names:
+            if name in known[kind] or name in more or (kind == "torrc" and _is_option(name)):
+                continue
+            problem = f"is not {called[kind]} that Debian's tor knows{suggestion(name, known[kind])}"
+            accepted = "tor's names; or a tor of your own that knows it"
+            if name in known[other]:
+                problem, accepted = f"is {called[other]}, not {called[kind]}", key(other, name)
+            raise InputError(problem, key=key(kind, name), value=name, accepted=accepted)
+
+
+def _is_option(name: str) -> bool:
+    """Whether tor has the option, in any case of letters."""
+    return name.lower() in map(str.lower, known_names("option"))
 
 
 def names_in(tarball: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,46 @@ def test_knobs_are_listed_with_their_level_in_each_era(capsys):
     assert code == 0
     assert "refill_mode" in out
     assert "2012: burst; today: lazy" in out
+
+
+EXAMPLE = resources.files("torsweep.study").joinpath("templates/experiment.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "complaint"),
+    [
+        (
+            "engines: [emulation, shadow]",
+            "engines: [cellsim]",
+            "engines: the knob options is in none of these",
+        ),
+        (
+            "engines: [emulation, shadow]",
+            "engines: [shadow, shadow]",
+            "engines[1]: stands twice, got 'shadow'",
+        ),
+        ("[ttfb_cdf, ttlb_cdf, differences]", "[ttfb_cdf, ttfb_cdf]", "figures[1]: stands twice"),
+        ("{KISTSchedRunInterval: 10 msec}", "{KISTSchedRunIntervall: 1 msec}", "did you mean 'KISTSched"),
+        ("{KISTSchedRunInterval: 10 msec}", "{cc_alg: 0}", "accepted: options.slow.consensus.cc_alg"),
+        ("slow: {", "slow: {consensus: {cc_algg: 0}, ", "options.slow.consensus.cc_algg: is not a consensus"),
+    ],
+)
+def test_what_runs_would_stumble_over_is_refused_before_them(capsys, tmp_path, text, instead, complaint):
+    file = tmp_path / "mine" / "experiment.yaml"
+    file.parent.mkdir()
+    example = EXAMPLE.read_text()
+    assert text in example
+    file.write_text(example.replace(text, instead, 1))
+    code, _, error = _run(capsys, "config", "check", file)
+    assert code == 2
+    assert complaint in error
+
+
+def test_another_tor_may_know_other_options(capsys, tmp_path):
+    file = tmp_path / "mine" / "experiment.yaml"
+    file.parent.mkdir()
+    text = EXAMPLE.read_text().replace("{KISTSchedRunInterval: 10 msec}", "{MyOption: 1}")
+    text = text.replace("  options: [slow, fast]", "  options: [slow, fast]\n  tor: [mine]")
+    text = text.replace("  options: slow\n", "  options: slow\n  tor: mine\n")
+    file.write_text(f"{text}\ntors: {{mine: {{git: ../tor}}}}\n")
+    assert _run(capsys, "config", "check", file)[0] == 0

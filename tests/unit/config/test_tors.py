@@ -62,7 +62,7 @@ def test_only_debians_release_with_the_series_is_stock():
         ({"source": "debian", "sha256": "a" * 64}, "sha256: means nothing beside Debian's package"),
         ({"source": "x", "sha256": "abc"}, "sha256: is not accepted, got 'abc'"),
         ({"source": "x", "on": {"role": "relay"}}, "on: means nothing beside source; accepted: mix"),
-        ({"source": "x", "patches": ["a", "a"]}, r"patches\[1\]: names a patch twice, got 'a'"),
+        ({"source": "x", "patches": ["a", "a"]}, r"patches\[1\]: stands twice, got 'a'"),
         (
             {"source": "x", "series": "mine"},
             "series: is not accepted, got 'mine'; accepted: 'project', 'none'",

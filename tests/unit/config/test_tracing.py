@@ -36,7 +36,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
         (
             "  hosts: [relay1, relay2]",
             "  hosts: [relay1, relay1]",
-            "tracing.hosts: stands twice, got 'relay1'",
+            "tracing.hosts[1]: stands twice, got 'relay1'",
         ),
         ("  hosts: [relay1, relay2]", "  hosts: []", "tracing.hosts"),
         (

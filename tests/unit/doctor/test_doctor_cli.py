@@ -77,7 +77,6 @@ def test_asking_for_an_engine_that_can_run_ends_with_0(
         "tor-gencert": None,
     }
     assert document["engines"][0]["trial"] == "round trips not measured"
-    assert document["auto"] == "shadow-no-rtt: preferred, and installed; it measures no round trips"
 
 
 def test_people_see_whether_shadow_measures_round_trips(
@@ -153,11 +152,3 @@ def test_each_missing_thing_is_said_once(
     below = text[text.index("engine=auto takes") :]
     for thing in ("TORSWEEP_SHADOW", "TORSWEEP_TGEN", "libevent-dev", "tor build", "tor-gencert"):
         assert below.count(thing) == 1, below
-    assert "engine=auto takes cellsim: shadow cannot run here, as said below\n" in below
-
-
-def test_where_shadow_is_not_looked_at_the_choice_says_what_it_lacks(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    _, text = _doctor(capsys, "--engine", "cellsim")
-    assert "engine=auto takes cellsim: shadow: not on PATH" in text

@@ -6,12 +6,12 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection, tools
-from torsweep.engines.selection import choose_engine, require_engine, version_of
+from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
-BOTH = ("cellsim", "shadow")
+BOTH = ("shadow", "cellsim")
 ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
 
 
@@ -39,29 +39,32 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_auto_takes_cellsim_and_says_why(programs):
+    programs("cellsim")
     choice = choose_engine("auto", BOTH)
     assert choice.engine == "cellsim"
     assert choice.reason.startswith("shadow: not on PATH")
 
 
 def test_auto_takes_shadow_where_all_its_tools_are(programs):
-    programs("shadow", "tgen")
+    programs("cellsim", "shadow", "tgen")
     assert choose_engine("auto", BOTH).reason.startswith("oniontrace: not on PATH")
     programs("oniontrace")
     assert choose_engine("auto", BOTH).engine == "shadow"
 
 
 def test_auto_passes_over_a_shadow_that_is_too_old(programs):
-    programs(*ANSWERS, shadow="Shadow 2.5.0")
+    programs("cellsim", *ANSWERS, shadow="Shadow 2.5.0")
     choice = choose_engine("auto", BOTH)
     assert choice.engine == "cellsim"
     assert "2.5.0 < 3.3" in choice.reason
 
 
-def test_auto_never_takes_real_time_unasked(programs):
-    assert choose_engine("auto", ("emulation", "cellsim")).engine == "cellsim"
-    with pytest.raises(InputError, match="accepted: emulation"):
-        choose_engine("auto", ("emulation",))
+def test_auto_takes_the_first_in_the_order_of_the_experiment(programs, monkeypatch):
+    monkeypatch.setattr(selection, "lacking", lambda name: "no Shadow" if name == "shadow" else "")
+    assert choose_engine("auto", ("cellsim", "emulation")).engine == "cellsim"
+    assert choose_engine("auto", ("shadow", "emulation", "cellsim")) == Choice("emulation", "no Shadow")
+    with pytest.raises(ToolMissing, match="no engine of this experiment can run here: no Shadow"):
+        choose_engine("auto", ("shadow",))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_the_other_kind_of_shadow_can_be_named(programs):
 
 
 def test_a_shadow_of_which_it_cannot_be_told_is_passed_over_or_refused(programs):
-    programs(*ANSWERS, tcpi_rtt="Killed")
+    programs("cellsim", *ANSWERS, tcpi_rtt="Killed")
     choice = choose_engine("auto", BOTH)
     assert choice.engine == "cellsim"
     assert "whether it measures round trips cannot be told" in choice.reason

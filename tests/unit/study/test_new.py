@@ -46,6 +46,18 @@ def test_a_new_study_has_an_example_that_compares_a_line_of_torrc(tmp_path, monk
     assert own_experiments() == ["mine"]
 
 
+@pytest.mark.parametrize("engine", ["cellsim", "shadow"])
+def test_the_example_is_for_the_engine(tmp_path, monkeypatch, capsys, engine):
+    new_study(tmp_path / "study", "mine", engine)
+    monkeypatch.chdir(tmp_path / "study")
+    example = load_experiment("mine")
+    assert example.engines == (engine,)
+    assert set(example.knobs) == {"scheduler" if engine == "cellsim" else "options"}
+    with pytest.raises(SystemExit) as stopped:
+        main(["config", "check", "experiments/mine/experiment.yaml"])
+    assert not stopped.value.code
+
+
 def test_the_profile_is_that_of_the_checkout(tmp_path):
     new_study(tmp_path / "study", "mine")
     profile = Path("profiles/default/config.yaml")

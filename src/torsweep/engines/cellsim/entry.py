@@ -58,7 +58,6 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={CELLSIM: EngineKind("models tor", USUAL)},
-    preference=2,
     runs_tor=False,
     caution="These are a model's results. The times of real tor may differ.",
 )

@@ -99,7 +99,6 @@ ENGINE = Engine(
     tools=("shadow", "tgen", "oniontrace"),
     files=(COSTS_FILE, PATHS_FILE),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
-    preference=1,
     takes_threads=True,
     takes_paths=False,
     takes_tornettools=True,
