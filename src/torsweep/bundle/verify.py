@@ -28,7 +28,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.archives import unpack_zip
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.pipeline.paths import PlanPath, network_directory
+from torsweep.pipeline.tree import PlanPath, network_directory
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.report.repeat import repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance

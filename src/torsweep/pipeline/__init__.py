@@ -1,5 +1,5 @@
 """What Snakemake plans with.
 
-:mod:`paths` says where everything stands and which files a rule waits for, :mod:`arguments` what its command
-is told, :mod:`hooks` what happens when a pipeline starts.
+:mod:`tree` says where everything stands, :mod:`paths` which files a rule waits for, :mod:`arguments` what its
+command is told, :mod:`hooks` what happens when a pipeline starts.
 """

@@ -26,13 +26,8 @@ from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.builds import marker
-from torsweep.pipeline.paths import (
-    Paths,
-    PlanPath,
-    called_by_rules,
-    network_directory,
-    parse_network_key,
-)
+from torsweep.pipeline.paths import Paths, called_by_rules
+from torsweep.pipeline.tree import PlanPath, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.tor.torrc import told_to_tor

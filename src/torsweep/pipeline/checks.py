@@ -1,4 +1,4 @@
-"""What is known to be wrong with an experiment before anything runs.
+"""Which experiments there are, and what is known to be wrong with one before anything runs.
 
 In: an experiment and one of its plans. Out: nothing, or an InputError: for an engine, a figure or a claim
 that does not exist, for records that they need and runs do not have, for a network that does not fit.
@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torsweep.config.experiment import MAIN_PLAN, Experiment
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, experiment_names
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.engines.selection import ENGINES
-from torsweep.errors import InputError
-from torsweep.home import CHECKOUT
+from torsweep.errors import InputError, TorsweepError
+from torsweep.formats.yaml_file import read_yaml
+from torsweep.home import CHECKOUT, find_all
 from torsweep.pipeline.figures import figure_names, figure_needs
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.statistic import statistics
+from torsweep.storage.folders import EXPERIMENT_FILE
 
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 """The names that experiments have in paths, and as targets."""
@@ -40,6 +42,31 @@ def require_experiment_name(name: str, file: Path | None = None) -> None:
     elif NAME.fullmatch(name):
         return
     raise InputError(problem, file=file, key="experiment name", value=name, accepted=accepted)
+
+
+def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
+    """What each experiment of the study and the checkout asks, by name in alphabetical order.
+
+    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong. One with the name
+    of a rule is left out.
+    """
+    files = {file.parent.name: file for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
+    return {name: _question(file) for name, file in files.items() if not is_rule(name)}
+
+
+def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
+    """The experiments of the working directory, which in the checkout are all; all where it has none."""
+    own = sorted(file.parent.name for file in directory.glob(f"*/{EXPERIMENT_FILE}"))
+    return own or experiment_names(directory)
+
+
+def _question(file: Path) -> str:
+    try:
+        document = read_yaml(file)
+    except TorsweepError:
+        document = None
+    question = document.get("question") if isinstance(document, dict) else None
+    return question if isinstance(question, str) else f"{file} cannot be read"
 
 
 def require_answerable(experiment: Experiment) -> None:

@@ -23,7 +23,8 @@ from torsweep.config.network import NetworkConfig
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import hold_folder
-from torsweep.pipeline.paths import RESULTS, Paths, stop
+from torsweep.pipeline.paths import Paths, stop
+from torsweep.pipeline.tree import RESULTS
 from torsweep.units import rounded_duration
 
 RUN_RULES = ("run", "run_repeat", "run_replay")

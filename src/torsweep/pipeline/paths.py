@@ -1,9 +1,7 @@
-"""Where everything stands under ``results/``, and which files each rule of the pipeline waits for.
+"""Which files each rule of the pipeline waits for.
 
-In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths. Experiment, engine, era, network and
-plan each have a level of their own in the tree, so that nothing ever mixes. A run, a plan's tables and a
-summary are folders; each is named to Snakemake by its manifest, which is written last
-(:mod:`torsweep.storage.manifest`).
+In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths in the tree of results
+(:mod:`torsweep.pipeline.tree`).
 """
 
 from __future__ import annotations
@@ -13,45 +11,36 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from torsweep.config.experiment import (
     EXPERIMENTS_DIRECTORY,
     Experiment,
-    experiment_names,
     load_experiment,
 )
-from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
-from torsweep.config.variant import JOINED_BY, Variant
+from torsweep.config.variant import Variant
 from torsweep.engines.prepare import require_knobs
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.json_file import read_json
-from torsweep.formats.yaml_file import read_yaml
-from torsweep.home import CHECKOUT, find, find_all
+from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
-from torsweep.pipeline.checks import is_rule, require_answerable, require_fitting_networks
+from torsweep.pipeline.checks import experiment_questions, require_answerable, require_fitting_networks
 from torsweep.pipeline.sources import SourcesPlan
+from torsweep.pipeline.tree import RESULTS, PlanPath, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
-from torsweep.stats.files import PLAN_FILE
-from torsweep.storage.folders import EXPERIMENT_FILE, SUMS_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import NANOSECONDS_PER, format_quantity
-
-RESULTS = Path("results")
-
-RUN_LEVELS = "{experiment}/{engine}/{era}/{network}/{seed}/{variant}"
-PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
-"""Levels of the tree, as wildcards of the pipeline's rules: a run's and a plan's."""
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
@@ -59,105 +48,9 @@ FIGURES_OF_SOURCES = ("gaps", "contrasts")
 """What is drawn of a plan of several sources beside the experiment's figures."""
 
 
-def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
-    """The name in ``paper+load=0.5`` and what its knobs set in the network's configuration.
-
-    Raises InputError when a knob is not one of the network, or its level is no level.
-    """
-    name, *parts = key.split(JOINED_BY)
-    overrides: dict[str, object] = {}
-    for part in parts:
-        knob, _, level = part.partition("=")
-        if find_knob(knob).target != "network":
-            accepted = ", ".join(other.name for other in KNOBS.values() if other.target == "network")
-            raise InputError("does not change the network", key=key, value=knob, accepted=accepted)
-        overrides.update(find_knob(knob).read(level))
-    return name, overrides
-
-
-def network_directory(key: str, seed: int | str) -> Path:
-    """Where the network of this configuration and seed stands."""
-    return RESULTS / "networks" / key / str(seed)
-
-
-@dataclass(frozen=True)
-class PlanPath:
-    """What tells the results of one plan from those of another; the fields are levels of the tree."""
-
-    experiment: str
-    engine: str
-    era: str
-    network: str
-    plan: str
-
-    @classmethod
-    def of(cls, wildcards: Any) -> Self:
-        """The plan that the wildcards of a rule name."""
-        return cls(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)
-
-    def stage(self, stage: str) -> Path:
-        """The folder of a stage after the runs: tables, summaries, figures or publish."""
-        return RESULTS / stage / self.experiment / self.engine / self.era / self.network / self.plan
-
-    @property
-    def tables(self) -> Path:
-        """The manifest of the plan's tables."""
-        return self.stage("tables") / PROVENANCE_FILE
-
-    @property
-    def summary(self) -> Path:
-        """The manifest of the plan's summary."""
-        return self.stage("summaries") / PLAN_FILE
-
-    @property
-    def page(self) -> Path:
-        """The plan's results as a page to read."""
-        return self.stage("reports") / f"{self.experiment}.html"
-
-    @property
-    def published(self) -> Path:
-        """The manifest of what is published of the plan."""
-        return self.stage("publish") / SUMS_FILE
-
-    @property
-    def bundle(self) -> Path:
-        """The plan's published result as one file."""
-        return self.stage("bundles") / f"{self.experiment}.zip"
-
-    def run_directory(self, variant: Variant, seed: int | str) -> Path:
-        """The folder of one run. Plans share it: a variant is the same run in every plan that has it."""
-        runs = RESULTS / "runs" / self.experiment / self.engine / self.era
-        return runs / variant.network_key(self.network) / str(seed) / variant.key
-
-
-def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
-    """What each experiment of the study and the checkout asks, by name in alphabetical order.
-
-    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong. One with the name
-    of a rule is left out.
-    """
-    files = {file.parent.name: file for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
-    return {name: _question(file) for name, file in files.items() if not is_rule(name)}
-
-
-def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
-    """The experiments of the working directory, which in the checkout are all; all where it has none."""
-    own = sorted(file.parent.name for file in directory.glob(f"*/{EXPERIMENT_FILE}"))
-    return own or experiment_names(directory)
-
-
 def _ships(file: str) -> bool:
     """Whether ``file`` was found in the checkout by a pipeline that runs elsewhere."""
     return Path(file).is_relative_to(CHECKOUT)
-
-
-def _question(file: Path) -> str:
-    try:
-        document = read_yaml(file)
-    except TorsweepError:
-        document = None
-    question = document.get("question") if isinstance(document, dict) else None
-    return question if isinstance(question, str) else f"{file} cannot be read"
 
 
 def stop(error: TorsweepError) -> NoReturn:

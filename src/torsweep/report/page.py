@@ -31,7 +31,6 @@ from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
-from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import (
@@ -39,6 +38,7 @@ from torsweep.stats.text import (
     duration_text,
     engine_text,
     era_text,
+    interval_text,
     plan_networks_text,
     sources_of,
 )
@@ -188,19 +188,10 @@ def render(page: Page) -> str:
     )
 
 
-def interval_text(interval: Interval) -> str:
-    """``0.031 [−0.020, 0.082]``; a dash for a mean that is not there."""
-    if interval.mean != interval.mean:
-        return "–"
-    if not interval.known:
-        return _number(interval.mean)
-    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
-
-
 def evidence_rows(claim: Verdict) -> list[Row]:
     """A row for each comparison that ``claim`` rests on."""
     return [
-        (item.statement, interval_text(item.interval), item.required, item.shows)
+        (item.statement, interval_text(item.interval).replace("-", "−"), item.required, item.shows)
         for item in claim.comparisons
     ]
 
@@ -209,11 +200,6 @@ def confidence_text(claim: Verdict) -> str:
     """At which confidence the intervals of ``claim`` are: ``95 %``, or each that there is."""
     levels = dict.fromkeys(f"{item.interval.confidence * 100:.4g} %" for item in claim.comparisons)
     return ", ".join(levels)
-
-
-def _number(value: float) -> str:
-    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.1e}"
-    return text.replace("-", "−")
 
 
 COMMON_PATHS = "drawn from the network's seed, the same in every variant of a network"

@@ -74,8 +74,12 @@ def interval_text(interval: Interval) -> str:
     if interval.mean != interval.mean:
         return "–"
     if not interval.known:
-        return f"{interval.mean:.3f}"
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+        return _number(interval.mean)
+    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.1e}"
 
 
 def percent_text(share: float) -> str:
@@ -104,11 +108,6 @@ class TextTable:
         ]
         lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
         return "\n\n".join([f"## {self.title}", "\n".join(lines), *self.notes])
-
-
-def markdown_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The Markdown of a table without notes."""
-    return TextTable(title, header, rows).markdown
 
 
 def by_variant(

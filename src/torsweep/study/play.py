@@ -15,7 +15,7 @@ from pathlib import Path
 from torsweep.config.experiment import MAIN_PLAN
 from torsweep.ending import INTERRUPTED
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.pipeline.paths import PlanPath
+from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
 
 

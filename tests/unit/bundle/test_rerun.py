@@ -10,7 +10,7 @@ import pytest
 
 from tests.published_plan import Plan
 from torsweep.bundle.verify import compare
-from torsweep.pipeline.paths import PlanPath
+from torsweep.pipeline.tree import PlanPath
 
 PLACE = PlanPath("refill_sweep", "cellsim", "2012", "ci", "main")
 SAME = (

@@ -14,13 +14,9 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.pipeline import paths as paths_module
-from torsweep.pipeline.paths import (
-    Paths,
-    PlanPath,
-    experiment_questions,
-    network_directory,
-    parse_network_key,
-)
+from torsweep.pipeline.checks import experiment_questions
+from torsweep.pipeline.paths import Paths
+from torsweep.pipeline.tree import PlanPath, network_directory, parse_network_key
 
 VARIANT = Variant.parse("refill_interval=10ms+circuit_policy=ewma")
 PLAN = PlanPath("refill_sweep", "cellsim", "2012", "paper", "main")

@@ -20,11 +20,12 @@ from torsweep.config.experiment import load_experiment
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report.networks import describe_networks
-from torsweep.report.page import SIGNATURE, gather, interval_text, render
+from torsweep.report.page import SIGNATURE, gather, render
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.summarize import read_shown_summary
+from torsweep.stats.text import interval_text
 from torsweep.stats.verdicts import read_claims
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
@@ -284,6 +285,6 @@ def test_what_is_missing_or_damaged_is_one_line_and_no_page(
 
 def test_numbers_in_words() -> None:
     nan = float("nan")
-    assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "−0.031 [−1.000, 4.9e+06]"
+    assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "-0.031 [-1.000, 4.9e+06]"
     assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"
     assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"

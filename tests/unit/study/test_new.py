@@ -9,7 +9,7 @@ from torsweep.cli import main
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
-from torsweep.pipeline.paths import own_experiments
+from torsweep.pipeline.checks import own_experiments
 from torsweep.study.new import new_study, write_study
 
 FILES = [
