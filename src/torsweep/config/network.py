@@ -224,6 +224,11 @@ class NetworkConfig(Section):
     ratio. Each position keeps its part of the relays and of consensus weight."""
     relay_population: PopulationSource = PopulationSource(name="2012")
     """What relays are drawn from."""
+    relay_rate_divisor: Annotated[float, Field(strict=True, ge=1, le=10_000, allow_inf_nan=False)] = (
+        _left_out(1)
+    )
+    """Relays of the population become slower by this factor, with links and token buckets, but none slower
+    than tor allows; so few clients use them as many use fast ones."""
     positions: Positions | None = None
     """How many relays serve in each position; the directory's shares where it is left out."""
     chain: Chain | None = _left_out()

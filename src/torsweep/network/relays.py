@@ -17,6 +17,7 @@ relay of each stratum as above, with as many strata in each position as the posi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -132,6 +133,8 @@ def sample_relays(
     counts = position_counts(config, population)
     chosen = _balanced_sample(population, counts, seed)
     weights = _with_shares_of(chosen, population, _weight_by_position(config, population))
+    if config.relay_rate_divisor != 1:
+        chosen = [_slower(relay, Fraction(str(config.relay_rate_divisor))) for relay in chosen]
     phases = stream(seed, "relays", "refill_phase").random(len(chosen))
     return tuple(
         Relay(
@@ -148,6 +151,19 @@ def sample_relays(
         for number, (relay, weight, phase, at) in enumerate(
             zip(chosen, weights, phases, places("relay", len(chosen)), strict=True)
         )
+    )
+
+
+def _slower(relay: PopulationRelay, divisor: Fraction) -> PopulationRelay:
+    """``relay`` with a ``divisor``-th of its rates, rounded down, and at least tor's least rate."""
+
+    def slower(amount: int) -> int:
+        return max(int(amount / divisor), LEAST_TOR_RATE_BYTES_PER_S)
+
+    return relay._replace(
+        capacity_bytes_per_s=slower(relay.capacity_bytes_per_s),
+        rate_bytes_per_s=slower(relay.rate_bytes_per_s),
+        burst_bytes=slower(relay.burst_bytes),
     )
 
 

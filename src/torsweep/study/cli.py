@@ -5,7 +5,7 @@ command to a verdict.
     torsweep compare --candidate ../tor@my-branch
     torsweep compare --candidate patch:kist-idle.patch --networks 8
     torsweep compare --torrc 'KISTSchedRunInterval 1 msec'
-    torsweep compare --consensus cc_alg=0 --engine shadow --network quarter
+    torsweep compare --consensus cc_alg=0 --engine shadow --network laptop
     torsweep compare --candidate same --dry-run
 
 In: the command line. Out of ``new``: a study with an example (:mod:`torsweep.study.new`). Out of ``compare``:
@@ -93,7 +93,7 @@ def compare_command(
         Texts,
         typer.Option(
             metavar="NAME|FOLDER",
-            help="Configuration of the networks; when left out, quarter if it fits. Or a network that"
+            help="Configuration of the networks, small_live when left out. Or a network that"
             " `tornettools generate` made; repeatable.",
         ),
     ] = None,

@@ -23,8 +23,8 @@ from torsweep.engines.selection import (
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 
-USUAL_NETWORKS = ("quarter", "ci")
-"""Networks that are taken where none is named: the first that fits this machine."""
+USUAL_NETWORK = "small_live"
+"""The network that is taken where none is named."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,16 @@ def choose_venue(name: str, network: str | None, pairing: Pairing = FREE) -> Ven
     Raises InputError for the model and for what is no engine, ToolMissing, which says what to install, where
     no engine can run here.
     """
-    names = USUAL_NETWORKS if network is None else (network,)
-    configs = {each: load_network_config(each) for each in names}
-    machine = read_machine()
+    network = network or USUAL_NETWORK
+    config = load_network_config(network)
     if name != AUTO_ENGINE:
-        kind = _named_engine(name, pairing)
-        fitting = [each for each, config in configs.items() if not _too_large(kind, each, config, machine)]
-        return Venue(kind, next(iter(fitting or configs)), "asked for")
-    against: dict[str, str] = {}
-    for each, config in configs.items():
-        for engine in engines_for(pairing):
-            why_not = lacking(engine) or _too_large(engine, each, config, machine)
-            if not why_not:
-                return Venue(installed_kind(engine), each, _because(engine, each, against))
-            against.setdefault(engine, why_not)
+        return Venue(_named_engine(name, pairing), network, "asked for")
+    machine, against = read_machine(), dict[str, str]()
+    for engine in engines_for(pairing):
+        why_not = lacking(engine) or _too_large(engine, network, config, machine)
+        if not why_not:
+            return Venue(installed_kind(engine), network, _because(engine, network, against))
+        against[engine] = why_not
     reasons = "; ".join(f"{engine}: {why}" for engine, why in against.items())
     raise ToolMissing(
         f"no engine that runs real tor can play this here: {reasons}; the model takes no builds"
@@ -105,5 +101,5 @@ def _too_large(engine: str, name: str, network: NetworkConfig, machine: Machine)
 def _because(engine: str, network: str, against: Mapping[str, str]) -> str:
     in_simulation = bool(find_engine(engine).caution)
     why = "tor runs there in simulated time" if in_simulation else "it has a real kernel"
-    others = (f"not {other}: {reason}" for other, reason in against.items() if other != engine)
+    others = (f"not {other}: {reason}" for other, reason in against.items())
     return "; ".join([f"{why}, and {network} fits this machine", *others])

@@ -150,3 +150,14 @@ def test_each_position_can_carry_its_share_of_weight(configured: Callable[..., N
     whole = sum(usable.values())
     for position, share in source.weight_share.items():
         assert usable[position] / whole == pytest.approx(share, abs=0.06)
+
+
+def test_a_divisor_slows_relays_and_changes_nothing_else(configured: Callable[..., NetworkConfig]) -> None:
+    source = population("2024-all")
+    fast = relays_of(configured(relays=14), source, 1)
+    slow = relays_of(configured(relays=14, relay_rate_divisor=20), source, 1)
+    for before, after in zip(fast, slow, strict=True):
+        for rate in ("capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"):
+            assert getattr(after, rate) == max(getattr(before, rate) // 20, LEAST_TOR_RATE_BYTES_PER_S)
+        kept = ("consensus_weight", "position", "refill_phase", "name")
+        assert [getattr(before, name) for name in kept] == [getattr(after, name) for name in kept]

@@ -37,15 +37,15 @@ def here(monkeypatch: pytest.MonkeyPatch):
 def test_emulation_comes_first(here) -> None:
     here()
     venue = choose_venue("auto", None)
-    assert (venue.engine, venue.network) == ("emulation", "quarter")
-    assert venue.why == "it has a real kernel, and quarter fits this machine"
+    assert (venue.engine, venue.network) == ("emulation", "small_live")
+    assert venue.why == "it has a real kernel, and small_live fits this machine"
 
 
 def test_shadow_where_emulation_cannot_run(here) -> None:
     here(emulation="no rights")
     venue = choose_venue("auto", None)
-    assert (venue.engine, venue.network) == ("shadow-no-rtt", "quarter")
-    assert venue.why.endswith("quarter fits this machine; not emulation: no rights")
+    assert (venue.engine, venue.network) == ("shadow-no-rtt", "small_live")
+    assert venue.why.endswith("small_live fits this machine; not emulation: no rights")
 
 
 def test_a_network_that_does_not_fit_real_time_goes_to_shadow(here) -> None:
@@ -53,12 +53,6 @@ def test_a_network_that_does_not_fit_real_time_goes_to_shadow(here) -> None:
     here(cores=1)
     assert choose_venue("auto", "quarter").engine == "shadow-no-rtt"
     assert "not emulation: quarter needs 2 cores, and there are 1" in choose_venue("auto", "quarter").why
-
-
-def test_a_smaller_network_where_none_is_named_and_quarter_is_too_large(here) -> None:
-    here(cores=1, shadow="not installed")
-    venue = choose_venue("auto", None)
-    assert (venue.engine, venue.network) == ("emulation", "ci")
 
 
 def test_without_any_engine_it_says_what_to_install(here) -> None:
