@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -99,6 +101,17 @@ def test_a_study_is_played_up_to_its_page_and_the_checkout_stays_clean(
     assert (study / f"results/reports/{LEVELS}/mine.html").is_file()
     assert [path.name for path in (study / "results/reports").iterdir()] == ["mine"]
     assert _contents(checkout) == played
+
+
+def test_how_to_repeat_it_is_a_command_that_works(
+    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
+) -> None:
+    page = html.unescape((study / f"results/reports/{LEVELS}/mine.html").read_text())
+    assert "in a study of torsweep" in page.lower()
+    (printed,) = re.findall(r"snakemake --cores 8 .*?(?=</code>)", page)
+    shutil.copytree(study, tmp_path / "again", ignore=shutil.ignore_patterns("results", ".snakemake"))
+    code, said = _snakemake(checkout, tmp_path / "again", *shlex.split(printed)[3:], "--dry-run")
+    assert code == 0 and re.search(r"(?m)^bundle_plan +1$", said), said
 
 
 def test_what_a_study_records_names_no_folder_of_this_machine(

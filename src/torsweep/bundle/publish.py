@@ -21,17 +21,16 @@ from torsweep.bundle.description import (
     sums_text,
 )
 from torsweep.bundle.verify import require_whole
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
-from torsweep.home import CHECKOUT
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
-from torsweep.report.repeat import repeat_command, repeat_overrides
+from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import read_plan
 from torsweep.storage import whole_directory, whole_file
@@ -82,7 +81,7 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         overrides = repeat_overrides(origin, experiment, settings)
-        _write(folder / README_FILE, _readme(origin, overrides))
+        _write(folder / README_FILE, _readme(origin, experiment, overrides))
         where = f"networks of {origin.network} in the engine {origin.engine}"
         title = f"{origin.experiment}, plan {origin.plan}: {where}"
         _write(folder / CITATION_FILE, citation_text(title, experiment.question, __version__, credit))
@@ -170,15 +169,7 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _where(experiment: str) -> str:
-    """Where the command has to be given that makes the results of ``experiment`` again."""
-    file = EXPERIMENTS_DIRECTORY / experiment / EXPERIMENT_FILE
-    if (CHECKOUT / file).is_file():
-        return f"in a checkout of torsweep {__version__}"
-    return f"in a study of torsweep {__version__} that has this experiment.yaml as `{file}`"
-
-
-def _readme(origin: Provenance, overrides: Mapping[str, str]) -> str:
+def _readme(origin: Provenance, experiment: Experiment, overrides: Mapping[str, str]) -> str:
     return f"""# {origin.experiment}: {origin.plan}
 
 Made by torsweep with the engine {origin.engine}, in the era {origin.era}, on networks of `{origin.network}`.
@@ -198,7 +189,7 @@ runs:
 
     torsweep verify FOLDER_OR_ZIP
 
-To make it again, {_where(origin.experiment)}:
+To make it again, in {repeat_place(experiment)}:
 
     {repeat_command(overrides, origin.experiment)}
 """

@@ -27,7 +27,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.networks import Networks, describe_networks
-from torsweep.report.repeat import repeat_command, repeat_overrides
+from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
@@ -183,7 +183,8 @@ def render(page: Page) -> str:
         facts=_facts(page),
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),
-        commands=_commands(page),
+        place=repeat_place(page.experiment),
+        command=repeat_command(page.overrides, page.provenance.experiment),
         drift_note=DRIFT_NOTE,
     )
 
@@ -254,11 +255,6 @@ def _runs(provenance: Provenance) -> list[Row]:
         (f"{', '.join(run['variant'].values())}, seed {run['seed']}", str(run["run_sha256"]))
         for run in provenance.runs
     ]
-
-
-def _commands(page: Page) -> tuple[str, ...]:
-    name = page.provenance.experiment
-    return (repeat_command(page.overrides, name), repeat_command(page.overrides, "report", "publish"))
 
 
 def _slug(title: str) -> str:

@@ -34,17 +34,17 @@ def test_provenance_and_readme_say_how_to_make_it_again(published: Path) -> None
     assert [entry["seed"] for entry in provenance["networks"]] == [1, 2, 3]
     readme = (published / "README.md").read_text()
     command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1 'warm_up=10 s'"
-    assert f"snakemake --cores 8 refill_sweep --config {command} 'measured=60 s'" in readme
+    assert f"snakemake --cores 8 publish --config experiment=refill_sweep {command} 'measured=60 s'" in readme
     assert "To make it again, in a checkout of torsweep" in readme
 
 
 def test_a_readme_says_where_an_experiment_of_ones_own_belongs(
     plan: Plan, torsweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torsweep.bundle.publish.CHECKOUT", tmp_path / "empty")
+    monkeypatch.setattr("torsweep.report.repeat.CHECKOUT", tmp_path / "empty")
     assert torsweep(*plan.publish(tmp_path / "out"))[0] == 0
     readme = (tmp_path / "out" / "README.md").read_text()
-    assert "that has this experiment.yaml as `experiments/refill_sweep/experiment.yaml`" in readme
+    assert "that has this experiment.yaml as experiments/refill_sweep/experiment.yaml" in readme
 
 
 def test_the_same_results_give_the_same_folder(plan: Plan, published: Path, torsweep, tmp_path: Path) -> None:

@@ -126,8 +126,8 @@ def test_every_figure_has_its_words(plan: Plan, outline: Outline) -> None:
 def test_networks_and_repetition_are_described(outline: Outline) -> None:
     said = " ".join(outline.text.split())
     assert "3 relays, 1 authorities, 1 web clients, 1 bulk clients, 1 servers" in said
-    command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1"
-    assert f"snakemake --cores 8 refill_sweep --config {command} 'warm_up=10 s' 'measured=60 s'" in said
+    command = "experiment=refill_sweep network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1"
+    assert f"snakemake --cores 8 publish --config {command} 'warm_up=10 s' 'measured=60 s'" in said
 
 
 def test_networks_without_web_clients_that_pause_have_no_regime(plan: Plan) -> None:
