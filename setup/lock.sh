@@ -16,6 +16,6 @@ lock() {
         --output-file "$file"
 }
 
-lock requirements.lock pyproject.toml --extra dev --extra slurm
+lock requirements.lock pyproject.toml --extra dev --extra pandas --extra slurm
 # What only `make site` needs, beside the packages above.
 lock setup/site.lock --group pyproject.toml:docs --constraints requirements.lock

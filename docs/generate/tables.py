@@ -45,11 +45,12 @@ def summaries_page() -> list[str]:
 
 def _columns(schema: TableSchema) -> list[str]:
     rows = []
-    for column in schema.columns:
+    for column in (*schema.columns, *schema.in_plans):
         words = WORDS.get(column.name, ())
         said = prose(column.meaning)
         if any(word not in said for word in words) and column.name != "kind":
             said += f": {', '.join(map(code, words))}"
+        said += "; only of a plan's tables" * (column in schema.in_plans)
         rows.append((code(column.name), said, _type(column.dtype) + ", or empty" * column.nullable))
     return table(HEADINGS, rows)
 

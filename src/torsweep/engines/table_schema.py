@@ -55,11 +55,13 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The table in ``file``: what a row is (``meaning``), and its columns in order."""
+    """The table in ``file``: what a row is (``meaning``), and its columns in order; behind them ``in_plans``,
+    those that only the tables of a plan have."""
 
     file: str
     meaning: str
     columns: tuple[Column, ...]
+    in_plans: tuple[Column, ...] = ()
 
     @property
     def name(self) -> str:
@@ -129,6 +131,11 @@ STREAMS = TableSchema(
         Column("bytes_got", pl.Int64, "payload received, bytes; null where it is unknown", True),
         Column("outcome", pl.String, "complete, failed, timeout or unfinished"),
         Column("error", pl.String, "why it failed; null unless it did", True),
+    ),
+    in_plans=(
+        Column("guard", pl.String, "first relay of its circuit; null: not known, as in the next two", True),
+        Column("middle", pl.String, "relay between the two; several have commas between them", True),
+        Column("exit", pl.String, "last relay of its circuit", True),
     ),
 )
 

@@ -6,9 +6,10 @@ Out: in one folder, with their checksums in ``provenance.json``, the tables ``st
 ``breakdown``, from the cells and the downloads of runs that traced them; ``relay_rates``, from the runs'
 networks, and ``clients``, from these and from whole runs. All have every run's rows, after a column ``seed``
 and one text column per knob. Not every engine writes every table; a run without a table has no rows in it.
-Rows of the warm-up are cut: downloads and pages by their end, so that one under way when the warm-up ends
-stays; their progress and their ways by their start, circuits by their launch, the rest by time. Costs are
-those of whole runs. What the runs were stands in the files' key-value metadata.
+``streams`` has the relays of each circuit. Rows of the warm-up are cut: downloads and pages by their end, so
+that one under way when the warm-up ends stays; their progress and their ways by their start, circuits by
+their launch, the rest by time. Costs are those of whole runs. What the runs were stands in the files'
+key-value metadata.
 
     torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
 
@@ -62,7 +63,7 @@ from torsweep.runsets.reading import (
     Provenance,
     SourceRecord,
 )
-from torsweep.runsets.run import GIVEN, Run, open_run, read_table
+from torsweep.runsets.run import GIVEN, Run, open_run, read_table, with_paths
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES_FOLDER, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
@@ -293,7 +294,7 @@ def collect(
 
 def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out: Path) -> None:
     # A knob may have the name of a column, as `streams` has: the column of such a plan is left out.
-    columns = [name for name in schema.polars if name not in provenance.knobs]
+    columns = [one.name for one in (*schema.columns, *schema.in_plans) if one.name not in provenance.knobs]
     frames = [_measured(run, schema).select(*_keys(run), *columns) for run in runs]
     _write_frame(pl.concat(frames), schema, provenance, out)
 
@@ -403,7 +404,8 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
         # Of a page, all objects stay or none.
         page = pl.when(pl.col("stream") >= PAGE).then(pl.col("stream") // PAGE).otherwise(-pl.col("stream"))
         late, ends_us = pl.col("start_us") >= warm_up_us, pl.col("start_us") + pl.col("observed_us")
-        return frame.filter((late | (ends_us > warm_up_us)).any().over("client", page))
+        measured = frame.filter((late | (ends_us > warm_up_us)).any().over("client", page))
+        return with_paths(measured, run.directory)
     if schema in (PROGRESS, BREAKDOWN):
         streams = read_table(run.directory, STREAMS).filter(pl.col("start_us") >= warm_up_us)
         downloads = streams.select("client", "stream")

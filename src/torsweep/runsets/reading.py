@@ -17,7 +17,7 @@ import polars as pl
 
 from torsweep.config.reading import validate
 from torsweep.config.tracing import Record
-from torsweep.config.traffic import KINDS, AnyKind
+from torsweep.config.traffic import KINDS
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CIRCUITS_FILE,
@@ -163,7 +163,7 @@ class PlanTables:
 
     directory: Path
     provenance: Provenance
-    kinds: tuple[AnyKind, ...] = KINDS
+    kinds: tuple[str, ...] = KINDS
     levels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -195,9 +195,18 @@ class PlanTables:
         among the columns, only those of :attr:`kinds`.
         """
         stored = [name for name in dict.fromkeys((*columns, "start_us")) if name != "entry_us"]
-        entry_us = (self.provenance.warm_up_ns // 1000 - pl.col("start_us")).clip(0)
-        frame = self._read(STREAMS_FILE, stored).with_columns(entry_us=entry_us)
+        frame = self._read(STREAMS_FILE, stored).with_columns(entry_us=self._entry_us())
         return frame.select("seed", *self.knobs, *columns)
+
+    def _entry_us(self) -> pl.Expr:
+        return (self.provenance.warm_up_ns // 1000 - pl.col("start_us")).clip(0)
+
+    def whole(self, name: str) -> pl.DataFrame:
+        """Every column of the table in the file ``name``; of downloads also ``entry_us``."""
+        read_provenance(self.directory / name)
+        stored = pl.read_parquet_schema(self.directory / name)
+        frame = self._read(name, [column for column in stored if column not in ("seed", *self.knobs)])
+        return frame.with_columns(entry_us=self._entry_us()) if name == STREAMS_FILE else frame
 
     def clients(self) -> pl.DataFrame:
         """Seed, knobs and what is known of every client, whether or not it downloaded anything."""

@@ -17,7 +17,7 @@ from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.table_schema import TableSchema, validate, with_later_columns
+from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_frame
 from torsweep.formats.json_file import read_json
@@ -97,6 +97,18 @@ def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
     """
     file = run_directory / schema.file
     return validate(with_later_columns(read_frame(file), schema), schema, file)
+
+
+def with_paths(streams: pl.DataFrame, run_directory: Path) -> pl.DataFrame:
+    """``streams`` of a run with the relays of their circuits, which may have been launched in the warm-up:
+    the columns ``in_plans`` of the table."""
+    circuits = pl.DataFrame(schema=CIRCUITS.polars)
+    if (run_directory / CIRCUITS.file).exists():
+        circuits = read_table(run_directory, CIRCUITS)
+    parts = {"guard": "^([^,]+)", "middle": "^[^,]+,(.+),[^,]+$", "exit": "([^,]+)$"}
+    names = {name: pl.col("path").str.extract(pattern) for name, pattern in parts.items()}
+    paths = circuits.select("client", "circuit", **names)
+    return streams.join(paths, on=["client", "circuit"], how="left", maintain_order="left")
 
 
 def core_seconds(run_directories: Sequence[Path]) -> float:
