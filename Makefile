@@ -19,7 +19,7 @@ ZIG := ziglang==0.17.1
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test_real_time test-tor kills fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test_real_time test-tor fuzz lint format bench \
 	docs-tables reference site lock dist clean
 
 help: ## list the targets
@@ -92,9 +92,6 @@ test-tor: setup ## tor's own tests of what the patches touch, and cellsim's rule
 	$(ACTIVATED) torsweep tor oracle results/tools/tor/answers.txt $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 	TOR_ORACLE_VECTORS=$(CURDIR)/results/tools/tor/answers.txt cargo test --quiet --release --locked --package cellsim --test oracle
 	$(ACTIVATED) torsweep tor test --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
-
-kills: setup ## fifty kills at random moments of a small pipeline, into FOLDER (half an hour)
-	$(ACTIVATED) python -m tests.workflow.kills $(or $(FOLDER),$(shell mktemp -d)) --kills $(or $(KILLS),50)
 
 fuzz: setup ## damage documents of every format and see that no command breaks
 	$(ACTIVATED) FUZZ_EXAMPLES=$(or $(EXAMPLES),2000) pytest --quiet --numprocesses $(CORES) tests/fuzz

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.cases import FORMATS, check, examples, targets_of
-from tests.fuzz.properties import Outcome, require_sound
 
 MORE_EXAMPLES = "FUZZ_EXAMPLES"
 
@@ -41,19 +40,3 @@ def test_no_damage_breaks_a_command(folder: Path, name: str) -> None:
         check(folder, name, example)
 
     damage()
-
-
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        (1, "torsweep: no"),
-        (101, "thread 'main' panicked at"),
-        (2, "one\ntwo"),
-        (2, ""),
-        (0, "Traceback (most recent call last):"),
-        (-6, ""),
-    ],
-)
-def test_what_is_not_sound_is_found(code: int, error: str) -> None:
-    with pytest.raises(AssertionError):
-        require_sound(Outcome(code, error))

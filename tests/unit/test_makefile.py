@@ -24,40 +24,13 @@ def make(*arguments: str) -> str:
     return result.stdout
 
 
-def test_make_alone_lists_the_targets():
-    listed = {line.split()[1] for line in make().splitlines()}
-    assert {"setup", "refill_sweep", "scheduler_choice", "test", "lint", "format", "bench", "clean"} <= listed
-
-
 def snakemake_call(*arguments: str) -> str:
     return next(line for line in make("--dry-run", *arguments).splitlines() if " snakemake " in line)
 
 
-@pytest.mark.parametrize(
-    "experiment",
-    [
-        "refill_sweep",
-        "scheduler_choice",
-        "starvation",
-        "cell_trace",
-        "clock_source",
-        "latency_breakdown",
-        "refill_waits",
-        "scale",
-        "scale_overloaded",
-        "report",
-        "publish",
-    ],
-)
-def test_an_experiment_is_a_call_of_snakemake(experiment):
-    command = snakemake_call(experiment, "CORES=7")
-    assert command.split("snakemake ")[1].split() == [
-        "--cores",
-        "7",
-        experiment,
-        "--config",
-        "engine=cellsim",
-    ]
+@pytest.mark.parametrize("target", ["refill_sweep", "scale_overloaded", "report", "publish"])
+def test_a_target_is_a_call_of_snakemake(target):
+    assert snakemake_call(target, "CORES=7").strip().endswith(f" --cores 7 {target} --config engine=cellsim")
 
 
 def test_overrides_reach_snakemake_with_their_quotes():
@@ -72,4 +45,4 @@ def test_an_engine_that_the_user_names_comes_last_and_so_counts():
 def test_every_experiment_has_a_target():
     experiments = {file.parent.name for file in ROOT.glob("experiments/*/experiment.yaml")}
     listed = {line.split()[1] for line in make().splitlines()}
-    assert experiments <= listed
+    assert {"setup", "test", *experiments} <= listed

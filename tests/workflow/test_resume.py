@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.workflow.kills import differences
+from tests.workflow.pair import differences
 
 
 def test_after_kill_9_the_same_command_goes_on(workspace, finished):

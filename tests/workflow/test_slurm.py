@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, Workspace
-from tests.workflow.kills import differences
-from tests.workflow.pair import workspace_with_pair
+from tests.workflow.pair import differences, workspace_with_pair
 
 pytestmark = pytest.mark.slurm
 
