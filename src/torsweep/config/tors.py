@@ -26,13 +26,13 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 DEBIAN = "debian"
 HEAD = "HEAD"
-KINDS = ("source", "git", "program", "same", "mix")
+KINDS = ("source", "git", "program", "arti", "same", "mix")
 _SHARES_SUM_WITHIN = 1e-6
 """Shares written with a few digits, such as 0.333333, are meant to sum to 1."""
 
 
 class TorSource(Section):
-    """One tor: exactly one of ``source``, ``git``, ``program``, ``same`` and ``mix`` says what it is.
+    """One tor: exactly one of ``source``, ``git``, ``program``, ``arti``, ``same`` and ``mix`` is there.
 
     Paths are relative to the working directory.
     """
@@ -42,9 +42,12 @@ class TorSource(Section):
     git: Path | None = None
     """The path of a git repository."""
     revision: Annotated[str, Field(min_length=1)] = HEAD
-    """The commit, branch or tag of ``git``."""
+    """The commit, branch or tag of ``git``, or of a repository under ``arti``."""
     program: Path | None = None
     """The path of a tor that is built already."""
+    arti: Annotated[str, Field(min_length=1)] | None = None
+    """A version of Arti, the path of its git repository, or of a program arti. All clients run it, or those
+    of a ``mix``; other hosts run the tor of the baseline."""
     same: TorName | None = None
     """Another tor of the experiment, from which this one differs by chance alone."""
     mix: Mapping[TorName, Share] | None = None
@@ -85,6 +88,9 @@ class TorSource(Section):
             raise ValueError(f"{self.kind} names other tors, so there is nothing to build")
         if self.program is not None:
             return ["--program", str(self.program)]
+        if self.arti is not None:
+            revision = ["--revision", self.revision] if self.revision != HEAD else []
+            return ["--arti", self.arti, *revision]
         words = ["--git", str(self.git), "--revision", self.revision] if self.git is not None else []
         words += ["--source", str(self.path)] if self.path is not None else []
         words += ["--sha256", self.sha256] if self.sha256 is not None else []
@@ -103,7 +109,7 @@ class TorSource(Section):
 
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> Self:
-        takes = {"revision": ("git",), "series": ("source", "git"), "patches": ("source", "git")}
+        takes = {"revision": ("git", "arti"), "series": ("source", "git"), "patches": ("source", "git")}
         for key, kinds in {**takes, "sha256": ("source",), "on": ("mix",)}.items():
             if key in self.model_fields_set and self.kind not in kinds:
                 raise RefusedValue(f"means nothing beside {self.kind}", key=key, accepted=" or ".join(kinds))
@@ -155,16 +161,21 @@ def all_tors(tors: Tors) -> Tors:
 def variant_tors(tors: Tors, level: str, baseline: str) -> VariantTors:
     """The tors of a variant with this ``level`` of the knob ``tor``, in an experiment with this ``baseline``.
 
-    Around a mix runs the baseline's tor; of a baseline that is a mix, the one with the largest share.
+    Around a mix, and around clients that run Arti, runs the baseline's tor; of a baseline that is a mix, the
+    one with the largest share. Around Arti alone runs ``stock``.
     """
     repeat = int(tors[level].same is not None)
     level, baseline = tors[level].same or level, tors[baseline].same or baseline
-    mix, around = tors[level].mix, tors[baseline].mix
+    mix = {level: 1.0} if tors[level].arti else tors[level].mix
     if mix is None:
         return VariantTors(level, repeat=repeat)
-    main = max(around, key=around.__getitem__) if around is not None else baseline
+    around = {
+        name: share for name, share in (tors[baseline].mix or {baseline: 1.0}).items() if not tors[name].arti
+    }
+    main = max(around, key=around.__getitem__, default=STOCK_TOR)
+    on = Where(role="client") if tors[level].arti else tors[level].on
     # In the order of names: the order of keys in a file decides nothing.
-    return VariantTors(main, dict(sorted(mix.items())), tors[level].on, repeat)
+    return VariantTors(main, dict(sorted(mix.items())), on, repeat)
 
 
 def check_tors(tors: Tors) -> None:
@@ -174,6 +185,15 @@ def check_tors(tors: Tors) -> None:
             raise RefusedValue("is said by the mix", key=f"tors.{name}.on.share", accepted="shares in mix")
         for other in tor.named:
             key = f"tors.{name}.{tor.kind}"
+            if (
+                tor.mix
+                and other in tors
+                and tors[other].arti
+                and not tor.on.names
+                and tor.on.role != "client"
+            ):
+                problem, accepted = f"cannot run Arti ({other})", "client"
+                raise RefusedValue(problem, key=f"tors.{name}.on.role", value=tor.on.role, accepted=accepted)
             if other not in tors:
                 problem, accepted = unknown_name(other, tuple(tors))
                 raise RefusedValue(problem, key=key, value=other, accepted=accepted)

@@ -46,15 +46,20 @@ def cost_of(pid: int) -> Cost | None:
     return Cost(cpu_us, int(peak[1]) * 1024) if peak else None
 
 
-def costs_frame(costs: Mapping[str, Cost], network: Network) -> pl.DataFrame:
-    """A row for each host of ``network`` in ``costs``: authorities, relays, clients."""
+def costs_frame(
+    costs: Mapping[str, Cost], network: Network, ready_us: Mapping[str, int] | None = None
+) -> pl.DataFrame:
+    """A row for each host of ``network`` in ``costs``: authorities, relays, clients.
+
+    ``ready_us`` is how long a client's start took, where that is known.
+    """
     roles = {
         **{authority.name: "authority" for authority in network.authorities},
         **{relay.name: "relay" for relay in network.relays},
         **{client.name: "client" for client in network.clients},
     }
     rows = [
-        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes)
+        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes, (ready_us or {}).get(name))
         for name, role in roles.items()
         if name in costs
     ]

@@ -42,12 +42,16 @@ class HostTors:
         return self.others.get(host, self.usual)
 
     def options(self, host: str) -> frozenset[str]:
-        """The options that the tor of ``host`` knows."""
+        """The options that the tor of ``host`` knows, which is no Arti."""
         return self._options[self.of(host).program]
+
+    def is_arti(self, host: str) -> bool:
+        """Whether ``host`` runs Arti."""
+        return self.of(host).is_arti
 
     @cached_property
     def _options(self) -> dict[Path, frozenset[str]]:
-        programs = {tor.program for tor in (self.usual, *self.others.values())}
+        programs = {tor.program for tor in (self.usual, *self.others.values()) if not tor.is_arti}
         return {program: options_of(program) for program in programs}
 
     @property
@@ -58,7 +62,10 @@ class HostTors:
     def check(self, run: RunSpec, network: Network) -> None:
         """Raise InputError when a build lacks what ``run`` asks for, or the authorities would refuse it."""
         traced = set(run.tracing.hosts) if run.tracing else set()
+        self._check_arti(run, network)
         for host in ("", *self.others, *sorted(traced)):
+            if self.is_arti(host):
+                continue
             named = f"tor {self.of(host).version}"
             problem = lacking(run.tor, self.options(host), build=named, traced=host in traced)
             if problem is not None:
@@ -72,6 +79,19 @@ class HostTors:
                         value=self.of(relay.name).version,
                         accepted="authorities of tor 0.4.7 or 0.4.9",
                     )
+
+    def _check_arti(self, run: RunSpec, network: Network) -> None:
+        """InputError where another host than a client runs Arti, or the run asks of Arti what it has not."""
+        arti = [host for host in self.others if self.is_arti(host)]
+        problems = {
+            "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients}
+        }
+        problems |= {"given paths": arti and run.paths, "conflux": arti and run.tor.conflux}
+        problems["lines of torrc"] = any(run.given_to(host) for host in arti)
+        for what, asked in problems.items():
+            if asked:
+                accepted = "Arti for clients alone, without paths, conflux and lines of torrc"
+                raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def _turns_away(self, authority: str, relay: str) -> bool:
         """Whether one has a built-in limit for the version of the other, which no option can move."""
@@ -91,7 +111,7 @@ class HostTors:
 
 
 def _facts(tor: BuiltTor) -> dict[str, Any]:
-    missing = differences(options_of(tor.program))
+    missing = {} if tor.is_arti else differences(options_of(tor.program))
     return {**tor.facts, **({"without_series": missing} if missing else {})}
 
 

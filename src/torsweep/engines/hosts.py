@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torsweep.config.where import Role
@@ -16,6 +16,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay
+from torsweep.tor.arti_client import arti_toml
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 OR_PORT = 9001
@@ -39,10 +40,12 @@ def address(node: int) -> str:
 
 @dataclass(frozen=True)
 class Identities:
-    """The fingerprints of relays and authorities, and those of the authorities as ones that vote."""
+    """The fingerprints of relays and authorities, and those of the authorities as ones that vote; the Ed25519
+    identities of the authorities."""
 
     relays: Mapping[str, str]
     votes: Mapping[str, str]
+    ed25519: Mapping[str, str] = field(default_factory=dict)
 
 
 def v3_identity(certificate: Path) -> str:
@@ -87,6 +90,21 @@ def host_torrc(
     relay = next(each for each in network.relays if each.name == host) if role == "relay" else None
     lines = [*lines, *(QUIET_CLIENT_LINES if role == "client" else ()), *run.given_to(host)]
     return torrc(role, every, run.tor, relay, lines, known=known, parameters=run.given.consensus)
+
+
+def arti_config(
+    run: RunSpec, network: Network, identities: Identities, data_directory: str, socks_port: int
+) -> str:
+    """The configuration of a client of ``network`` that runs Arti."""
+    authorities = {
+        f"{address(network.node_of[host.name])}:{OR_PORT}": (
+            identities.relays[host.name],
+            identities.ed25519[host.name],
+        )
+        for host in network.authorities
+    }
+    given = run.given.consensus
+    return arti_toml(run.tor, authorities, identities.votes, data_directory, socks_port, given)
 
 
 def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:

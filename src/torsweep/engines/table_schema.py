@@ -237,6 +237,13 @@ COSTS = TableSchema(
         Column("role", pl.String, "authority, relay or client"),
         Column("cpu_us", pl.Int64, "processor time that the process took, user and system, µs"),
         Column("peak_memory_bytes", pl.Int64, "most memory that it had resident (VmHWM), bytes"),
+        Column(
+            "ready_us",
+            pl.Int64,
+            "of a client that began without any directory document: from its start until it could be used, µs",
+            nullable=True,
+            later=True,
+        ),
     ),
 )
 

@@ -25,6 +25,7 @@ from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS
+from torsweep.tor.arti import PREFIX, build_arti
 from torsweep.tor.compile import building, check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import Recipe, build_key, marker_name, planned_key, read_recipe, require_planned
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
@@ -58,9 +59,14 @@ class BuiltTor:
     provenance: dict[str, Any]
 
     @property
+    def is_arti(self) -> bool:
+        """Whether it is a build of Arti, which has no torrc and no control port."""
+        return str(self.provenance["version"]).startswith(PREFIX)
+
+    @property
     def program(self) -> Path:
-        """The path of ``tor``."""
-        return self.folder / "bin" / "tor"
+        """The path of ``tor``, or of ``arti``."""
+        return self.folder / "bin" / ("arti" if self.is_arti else "tor")
 
     @property
     def gencert(self) -> Path:
@@ -71,7 +77,7 @@ class BuiltTor:
     def version(self) -> str:
         """tor's version and the key of the build: what run.json, figures and tables name."""
         facts = self.provenance
-        content = facts["source_tree"] if "source_tree" in facts else facts["source_sha256"]
+        content = next(facts[key] for key in ("source_tree", "source_crate", "source_sha256") if key in facts)
         patches = (facts.get("series_sha256", ""), facts["configure"], facts.get("user_patches_sha256", ""))
         return f"{facts['version']}-{build_key(content, *patches)}"
 
@@ -80,7 +86,8 @@ class BuiltTor:
         """What a run's provenance says of its tor."""
         kept = (
             *("version", "series_sha256", "user_patches", "program_sha256"),
-            *("source_sha256", "source_commit", "source_tree", "libraries", "configure"),
+            *("source_sha256", "source_crate", "source_commit", "source_tree"),
+            *("libraries", "configure", "rust"),
         )
         facts = {key: self.provenance[key] for key in kept if key in self.provenance}
         return {"build": self.version, **facts}
@@ -156,14 +163,16 @@ def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> B
         built = _build_with(key, out)
         if built is not None:
             return built
-        if tor.program is not None:
+        if tor.arti is not None:
+            folder = build_arti(tor, key, out / BUILDING / key, out, jobs, failed)
+        elif tor.program is not None:
             folder = _take_program(tor.program, recipe, out)
         else:
             check_requirements()
             folder = _build_source(tor, recipe, out, jobs, failed)
     built = read_build(folder)
     if built is None:
-        raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
+        raise TorsweepError(f"{folder}: the build did not run")
     failed.unlink(missing_ok=True)
     return built
 
@@ -221,7 +230,7 @@ def read_build(folder: Path) -> BuiltTor | None:
         whole = (
             built.version == folder.name
             and sha256_of_file(built.program) == provenance["program_sha256"]
-            and built.gencert.is_file()
+            and (built.is_arti or built.gencert.is_file())
         )
     except (InputError, OSError, KeyError):
         return None

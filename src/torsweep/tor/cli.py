@@ -41,6 +41,9 @@ def build_command(
     git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
     program: Annotated[Path | None, typer.Option(help="A program tor, instead of a source.")] = None,
+    arti: Annotated[
+        str | None, typer.Option(help="Arti: a version, the path of its git repository, or a program arti.")
+    ] = None,
     series: Annotated[
         Literal["project", "none"] | None,
         typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
@@ -65,6 +68,7 @@ def build_command(
         "git": git,
         "revision": revision,
         "program": program,
+        "arti": arti,
         "series": series,
         "patches": tuple(patch) if patch else None,
         "sha256": sha256.lower() if sha256 is not None else None,
@@ -76,7 +80,7 @@ def build_command(
             raise InputError(problem, key="--experiment", accepted=accepted)
         _build_all(experiment, out, jobs)
         return
-    if not spec.keys() & {"source", "git", "program"}:
+    if not spec.keys() & {"source", "git", "program", "arti"}:
         spec["source"] = DEBIAN
     tor = validate(TorSource, spec, None)
     built = build_tor(tor, out, jobs, stamp=stamp)

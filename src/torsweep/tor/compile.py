@@ -65,8 +65,8 @@ def make_configure(tree: Path, log: Path) -> None:
             f"a source of tor without configure needs {', '.join(missing)}, not found here:"
             f" apt-get install {' '.join(missing)}"
         )
-    _say("making configure (about half a minute)")
-    _run(["autoreconf", "--install", "--force", "--warnings=none"], tree, log, "autoreconf")
+    say("making configure (about half a minute)")
+    run_step(["autoreconf", "--install", "--force", "--warnings=none"], tree, log, "autoreconf of tor")
 
 
 def check_requirements() -> None:
@@ -148,8 +148,8 @@ def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
     build.mkdir(parents=True)
     if not (tree / "configure").is_file():
         make_configure(tree, log)
-    _say("configuring (about half a minute)")
-    _run([str((tree / "configure").resolve()), "--quiet", *flags], build, log, "configure")
+    say("configuring (about half a minute)")
+    run_step([str((tree / "configure").resolve()), "--quiet", *flags], build, log, "configure of tor")
     return flags
 
 
@@ -159,12 +159,15 @@ def compile_tor(build: Path, log: Path, targets: Sequence[str], jobs: int) -> No
         ["make", "--dry-run", *targets], cwd=build, capture_output=True, text=True, check=False, env=_plain()
     )
     total = len(re.findall(r'echo "  CC  ', dry_run.stdout))
-    _say(f"compiling {total} files, {jobs} at a time" if total else "compiling")
-    _run(["make", f"--jobs={jobs}", *targets], build, log, "make", total)
+    say(f"compiling {total} files, {jobs} at a time" if total else "compiling")
+    run_step(["make", f"--jobs={jobs}", *targets], build, log, "make of tor", total)
 
 
-def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0) -> None:
-    """Run ``command`` with its output appended to ``log``, and say how far it is now and then."""
+def run_step(command: list[str], folder: Path, log: Path, what: str, total: int = 0) -> None:
+    """Run ``command`` with its output appended to ``log``, and say how far it is now and then.
+
+    Raises OutputError for a full disk, and TorsweepError with the first complaint of ``what``.
+    """
     start = reported = time.monotonic()
     compiled = 0
     with log.open("a", encoding="utf-8") as written:
@@ -186,7 +189,7 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
                 now = time.monotonic()
                 if total and now - reported >= PROGRESS_EVERY_S:
                     left_s = (now - start) * max(total - compiled, 0) / max(compiled, 1)
-                    _say(f"compiled {compiled} of {total} files, about {left_s:.0f} s left")
+                    say(f"compiled {compiled} of {total} files, about {left_s:.0f} s left")
                     reported = now
             code = process.wait()
         except BaseException:
@@ -194,12 +197,12 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
             process.wait()
             raise
     if code and shutil.disk_usage(folder).free < FULL_BYTES:
-        raise OutputError(f"{folder}: {what} of tor failed: no space left on the device")
+        raise OutputError(f"{folder}: {what} failed: no space left on the device")
     if code:
         lines = first_error(log.read_text(encoding="utf-8"), code)
         for line in lines:
-            _say(f"  {line}")
-        raise TorsweepError(f"{what} of tor failed: {lines[0]}")
+            say(f"  {line}")
+        raise TorsweepError(f"{what} failed: {lines[0]}")
 
 
 _WRONG = re.compile(r"No space left on device|\berror: |undefined reference")
@@ -231,5 +234,6 @@ building: ContextVar[str] = ContextVar("building", default="tor")
 """What messages call the tor that is being built: its name in an experiment, where several are."""
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print ``text`` on standard error, about the tor that is being built."""
     print(f"{building.get()}: {text}", file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
+from torsweep.tor.arti import arti_content
 from torsweep.tor.compile import configure_flags
 from torsweep.tor.release import (
     SERIES,
@@ -68,6 +69,9 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
     """
     if tor.named:
         raise ValueError(f"{tor.kind} names other tors, so there is nothing to build")
+    if tor.arti is not None:
+        arti, features = arti_content(tor)
+        return Recipe(arti, None, NO_PATCHES, NO_PATCHES, features)
     if tor.program is not None:
         if not tor.program.is_file():
             raise InputError("no such file", file=tor.program, accepted="a program tor")

@@ -23,8 +23,10 @@ from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.hosts import (
     DIR_PORT,
     OR_PORT,
+    SOCKS_PORT,
     Identities,
     address,
+    arti_config,
     host_torrc,
     key_torrc,
     recording_lines,
@@ -37,6 +39,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
+from torsweep.tor.arti_client import ed25519_identity
 from torsweep.tor.build import BuiltTor
 
 KEPT_S = 300 * 86_400
@@ -49,7 +52,7 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
     is full.
     """
-    relays, votes = {}, {}
+    relays, votes, ed25519 = {}, {}, {}
     with folder_claimed(tor.folder / "keys", KEYS_FOLDER, wait=True):
         for place in [*layout.authorities, *layout.relays]:
             kept = _kept(place, tor, say)
@@ -58,7 +61,8 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
             relays[place.name] = (kept / "fingerprint").read_text(encoding="utf-8").split()[1]
             if place.role == "authority":
                 votes[place.name] = v3_identity(kept / "keys" / "authority_certificate")
-    return Identities(relays, votes)
+                ed25519[place.name] = ed25519_identity(kept / "keys")
+    return Identities(relays, votes, ed25519)
 
 
 def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
@@ -199,6 +203,11 @@ class Place:
         return self.folder / "torrc"
 
     @property
+    def arti_config(self) -> Path:
+        """The file of its configuration, if it is Arti."""
+        return self.folder / "arti.toml"
+
+    @property
     def data(self) -> Path:
         """Its data directory."""
         return self.folder / "data"
@@ -274,6 +283,10 @@ class ProcessLayout:
         }
         lines = self._lines(place)
         return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
+
+    def arti_config(self, place: Place, identities: Identities) -> str:
+        """The configuration of ``place``, a client that runs Arti."""
+        return arti_config(self.run, self.network, identities, str(place.data), SOCKS_PORT)
 
     @property
     def rings(self) -> dict[str, Path]:

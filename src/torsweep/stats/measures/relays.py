@@ -52,10 +52,16 @@ def _beside_payload(analysis: Analysis, rows: pl.DataFrame, *columns: str) -> pl
 
 
 def processes(analysis: Analysis) -> pl.DataFrame:
-    """Every process of tor by its role: processor seconds and peak memory in MiB."""
-    frame = analysis.tables.costs(["role", "cpu_us", "peak_memory_bytes"])
+    """Every process of tor by its role: processor seconds, peak memory in MiB, seconds of its start."""
+    frame = analysis.tables.costs(["role", "cpu_us", "peak_memory_bytes", "ready_us"])
     units = {"cpu_s": pl.col("cpu_us") / 1e6, "memory_mib": pl.col("peak_memory_bytes") / MIB}
+    units["ready_s"] = pl.col("ready_us") / 1e6
     return in_group(frame.with_columns(**units), pl.col("role"))
+
+
+def starts(analysis: Analysis) -> pl.DataFrame:
+    """The processes whose start was timed."""
+    return in_group(analysis.once(processes).filter(pl.col("ready_s").is_not_null()))
 
 
 def sent(analysis: Analysis) -> pl.DataFrame:
@@ -202,5 +208,14 @@ RELAY_MEASURES = (
         "the most memory that each of tor's processes of a role had resident: mean over processes",
         processes,
         pl.col("memory_mib").mean(),
+    ),
+    Measure(
+        "start_median",
+        _COSTS,
+        "start of a client, median",
+        "s",
+        "from the start of a client without any directory document until it can be used: median over clients",
+        starts,
+        pl.col("ready_s").median(),
     ),
 )

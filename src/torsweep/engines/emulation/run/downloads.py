@@ -1,7 +1,8 @@
 """The downloads of a run: which comes next at a client, and what became of each.
 
 In: a run and its network, a client's number. Out: :class:`Download` records, in monotonic ns; pauses. A
-download goes through tor's SOCKS port (RFC 1928, 1929), a unix socket; its user name is its number.
+download goes through the client's SOCKS port (RFC 1928, 1929): a unix socket of tor, where its user name is
+its number, or a port of Arti.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
+from torsweep.engines.emulation.run.processes import inside
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
-SOCKS_VERSION, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 2, 1, 1, 4
+SOCKS_VERSION, NO_NAME, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 0, 2, 1, 1, 4
 PASSWORD = b"torsweep"
 """SOCKS 5 allows no user name without a password; tor accepts any password."""
 
@@ -40,24 +42,31 @@ class SocksError(Exception):
     """tor has refused; the message is its reason."""
 
 
-async def connect(path: Path, address: str, port: int, name: str) -> socket.socket:
-    """A connection to ``address`` and ``port`` for the stream called ``name``.
+@dataclass(frozen=True)
+class LoopbackPort:
+    """A port of the loopback device in a network namespace."""
 
-    Raises SocksError when tor refuses it, OSError when nothing listens at ``path`` or tor hangs up.
+    namespace: str
+    port: int
+
+
+async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str | None) -> socket.socket:
+    """A connection to ``address`` and ``port`` for the stream called ``name``, or for one without a name.
+
+    Raises SocksError when tor refuses it, OSError when nothing listens at ``socks`` or tor hangs up.
     """
     loop = asyncio.get_running_loop()
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if isinstance(socks, Path):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    else:
+        with inside(socks.namespace):
+            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setblocking(False)
     try:
-        await loop.sock_connect(connection, str(path))
-        await loop.sock_sendall(connection, bytes([SOCKS_VERSION, 1, NAME_AND_PASSWORD]))
-        if await _exactly(connection, 2) != bytes([SOCKS_VERSION, NAME_AND_PASSWORD]):
-            raise SocksError("no authentication by name")
-        user = name.encode()
-        login = bytes([1, len(user)]) + user + bytes([len(PASSWORD)]) + PASSWORD
-        await loop.sock_sendall(connection, login)
-        if (await _exactly(connection, 2))[1] != 0:
-            raise SocksError("name and password refused")
+        at = str(socks) if isinstance(socks, Path) else ("127.0.0.1", socks.port)
+        await loop.sock_connect(connection, at)
+        await _introduce(connection, name)
         where = ipaddress.IPv4Address(address).packed + struct.pack(">H", port)
         await loop.sock_sendall(connection, bytes([SOCKS_VERSION, CONNECT, 0, IPV4]) + where)
         _, reply, _, kind = await _exactly(connection, 4)
@@ -70,6 +79,21 @@ async def connect(path: Path, address: str, port: int, name: str) -> socket.sock
         connection.close()
         raise
     return connection
+
+
+async def _introduce(connection: socket.socket, name: str | None) -> None:
+    """Agree on a way to say the stream's name, and say it; without a name, agree on none."""
+    loop, method = asyncio.get_running_loop(), NO_NAME if name is None else NAME_AND_PASSWORD
+    await loop.sock_sendall(connection, bytes([SOCKS_VERSION, 1, method]))
+    if await _exactly(connection, 2) != bytes([SOCKS_VERSION, method]):
+        raise SocksError("no authentication by name")
+    if name is None:
+        return
+    user = name.encode()
+    login = bytes([1, len(user)]) + user + bytes([len(PASSWORD)]) + PASSWORD
+    await loop.sock_sendall(connection, login)
+    if (await _exactly(connection, 2))[1] != 0:
+        raise SocksError("name and password refused")
 
 
 async def _exactly(connection: socket.socket, count: int) -> bytes:

@@ -39,6 +39,7 @@ from torsweep.engines.emulation.read import (
 )
 from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
+from torsweep.engines.emulation.run.follower import Unfollowed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
@@ -251,6 +252,9 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
     circuits = {name: list(follower.circuits.values()) for name, follower in running.followers.items()}
+    if any(isinstance(follower, Unfollowed) for follower in running.followers.values()):
+        # Circuits of those clients alone that tell of them would be compared with those of all.
+        circuits = {}
     write_table(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
     write_table(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
     write_table(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
@@ -259,7 +263,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     write_table(run_directory, WIRE, wire_frame(links))
     logs, lasted_us = running.layout.round_trip_logs, (end_ns - zero_ns) // 1000
     write_table(run_directory, ROUND_TRIPS, round_trips_frame(logs, measured.zero, lasted_us))
-    write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network))
+    write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network, running.ready_us))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
 

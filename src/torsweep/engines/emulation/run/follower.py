@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torsweep.engines.emulation.run.control import (
     Control,
@@ -21,6 +21,7 @@ from torsweep.engines.emulation.run.control import (
     close_quietly,
     fields,
 )
+from torsweep.engines.emulation.run.downloads import LoopbackPort
 
 CIRCUIT_LIMIT_S = 60.0
 """The longest time that building one circuit may take; tor's own limit is the same here."""
@@ -43,6 +44,23 @@ class CircuitSeen:
     first_use_ns: int | None = None
     closed_ns: int | None = None
     close_reason: str | None = None
+
+
+@dataclass
+class Unfollowed:
+    """Stands for a client without a control port, such as Arti: its circuits stay unknown.
+
+    ``isolated`` gives each stream a circuit of its own, by a name that it gives to the SOCKS port.
+    """
+
+    socks: LoopbackPort
+    isolated: bool
+    circuit_of: dict[int, int] = field(default_factory=dict)
+    error_of: dict[int, str] = field(default_factory=dict)
+    circuits: dict[int, CircuitSeen] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 class ClientFollower:

@@ -16,13 +16,20 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from torsweep.engines.costs import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.run.downloads import Download, DownloadOrder, SocksError, connect
-from torsweep.engines.emulation.run.follower import ClientFollower
+from torsweep.engines.emulation.run.downloads import (
+    Download,
+    DownloadOrder,
+    LoopbackPort,
+    SocksError,
+    connect,
+)
+from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
 from torsweep.engines.emulation.run.servers import request
@@ -49,7 +56,12 @@ class Generator:
     """The traffic of all clients of a run. ``received`` has payload bytes by second and kind of client."""
 
     def __init__(
-        self, layout: ProcessLayout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
+        self,
+        layout: ProcessLayout,
+        followers: Mapping[str, ClientFollower | Unfollowed],
+        start_ns: int,
+        *,
+        progress: bool,
     ) -> None:
         self.received: Counter[tuple[int, str]] = Counter()
         self._order = DownloadOrder(layout.run, layout.network)
@@ -149,6 +161,8 @@ class Generator:
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Wait until tor reports the stream, or until the download is over without such a report."""
         reported, follower = asyncio.Event(), self._followers[download.client.name]
+        if isinstance(follower, Unfollowed):
+            return
 
         def tell(number: int) -> None:
             if number == download.number:
@@ -181,9 +195,12 @@ class Generator:
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
-        place = self._layout.clients[download.index]
-        where = self._address_of[download.server.name]
-        connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
+        follower, where = self._followers[download.client.name], self._address_of[download.server.name]
+        socks: Path | LoopbackPort = self._layout.clients[download.index].socks
+        name: str | None = str(download.number)
+        if isinstance(follower, Unfollowed):
+            socks, name = follower.socks, name if follower.isolated else None
+        connection = await connect(socks, where, SERVER_PORT, name)
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()
             await loop.sock_sendall(connection, request(traffic.request_bytes, download.size))

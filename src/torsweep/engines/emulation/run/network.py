@@ -26,13 +26,15 @@ from torsweep.engines.emulation.run.control import (
     open_control,
     wait_s,
 )
-from torsweep.engines.emulation.run.follower import ClientFollower
+from torsweep.engines.emulation.run.downloads import LoopbackPort
+from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
-from torsweep.engines.hosts import SERVER_PORT, address
+from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
 from torsweep.tor.torrc import bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
@@ -72,9 +74,11 @@ class RunningNetwork:
     """The consensus parameters that the clients have, once the network is ready."""
     controls: dict[str, Control] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict)
-    followers: dict[str, ClientFollower] = field(default_factory=dict)
+    followers: dict[str, ClientFollower | Unfollowed] = field(default_factory=dict)
     meters: dict[str, RelayMeter] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
+    ready_us: dict[str, int] = field(default_factory=dict)
+    """How long each client that began without any document took until it could be used."""
     tally: Path | None = None
     """Where the link emulator counts packets, if it does."""
 
@@ -165,17 +169,25 @@ class RunningNetwork:
             await asyncio.sleep(due_s)
 
     def _start_tor(self, place: Place, identities: Identities) -> None:
-        text = self.layout.torrc(place, identities, self.tors.options(place.name))
-        text += "".join(f"{line}\n" for line in self.lines_of(place))
-        place.torrc.write_text(text, encoding="utf-8")
-        command: list[str | Path] = [self.tors.of(place.name).program.resolve(), "-f", place.torrc]
-        command += ["--defaults-torrc", place.folder / "no-defaults", "--ignore-missing-torrc"]
+        program = self.tors.of(place.name).program.resolve()
+        if self.tors.is_arti(place.name):
+            text = self.layout.arti_config(place, identities)
+            command: list[str | Path] = [program, "proxy", "-c", place.arti_config]
+            place.arti_config.write_text(text, encoding="utf-8")
+        else:
+            text = self.layout.torrc(place, identities, self.tors.options(place.name))
+            text += "".join(f"{line}\n" for line in self.lines_of(place))
+            place.torrc.write_text(text, encoding="utf-8")
+            command = [program, "-f", place.torrc, "--defaults-torrc", place.folder / "no-defaults"]
+            command.append("--ignore-missing-torrc")
         self.children[place.name] = self.processes.start(
             place.name, command, place.log, self.environment_of(place), self.namespaces[place.name]
         )
 
     def environment_of(self, place: Place) -> dict[str, str]:
         """What ``place`` has in its environment beside this process's own."""
+        if self.tors.is_arti(place.name):
+            return ARTI_ENVIRONMENT
         return environment(self.layout.run.tor, self.tors.options(place.name))
 
     def lines_of(self, place: Place) -> tuple[str, ...]:
@@ -243,26 +255,26 @@ class RunningNetwork:
         await self._until(spread, lambda: f"the consensus has not come to {', '.join(sorted(missing))}")
 
     async def _start_clients(self, identities: Identities) -> None:
-        """Let clients into the network: one, and then the others with what it learned, a few at a time."""
+        """Let clients into the network, a few at a time: one, and then the others with what it learned.
+
+        Those that run Arti learn it each.
+        """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
-        first, *others = self.layout.clients
+        tors = [place for place in self.layout.clients if not self.tors.is_arti(place.name)]
+        first, *others = tors or self.layout.clients
+        others += [place for place in self.layout.clients if place not in tors and place is not first]
 
         async def start(place: Place) -> None:
             nonlocal ready
             async with turn:
                 for name in DIRECTORY_CACHES:
-                    if place is not first:
+                    if place in tors and place is not first:
                         shutil.copyfile(first.data / name, place.data / name)
                 self._start_tor(place, identities)
-                control = await self._control(place)
-                so_far = 0
-
-                async def started() -> bool:
-                    nonlocal so_far
-                    so_far = await bootstrap_percent(control)
-                    return so_far == 100
-
-                await self._until(started, lambda: f"{place.name} has come to {so_far} % of its start")
+                began_ns = time.monotonic_ns()
+                await self._started(place)
+                if place is first or place not in tors:
+                    self.ready_us[place.name] = (time.monotonic_ns() - began_ns) // 1000
                 ready += 1
                 if ready % 10 == 0 or ready == len(self.layout.clients):
                     self.say(f"{ready} of {len(self.layout.clients)} clients are ready")
@@ -275,11 +287,30 @@ class RunningNetwork:
             for task in starting:
                 task.cancel()
 
+    async def _started(self, place: Place) -> None:
+        """Wait until the client can be used."""
+        so_far, arti = "", self.tors.is_arti(place.name)
+        control = None if arti else await self._control(place)
+
+        async def started() -> bool:
+            nonlocal so_far
+            if control is not None:
+                so_far = f"has come to {await bootstrap_percent(control)} % of its start"
+                return " 100 %" in so_far
+            so_far = f"has not started; it last said: {self.children[place.name].last_words(1)}"
+            return READY in place.log.read_text(encoding="utf-8", errors="replace")
+
+        await self._until(started, lambda: f"{place.name} {so_far}")
+
     def _require_consensus(self) -> None:
         """Raise TorsweepError unless the client from which all others learned has the consensus that it
-        should have: the network's relays, and the parameters that the user gave."""
+        should have: the network's relays, and the parameters that the user gave.
+
+        Where all clients run Arti, which keeps it in a database, a relay is looked at.
+        """
         layout = self.layout
-        consensus = read_consensus(layout.clients[0].data)
+        tors = (place for place in layout.clients if not self.tors.is_arti(place.name))
+        consensus = read_consensus(next(tors, layout.relays[0]).data)
         require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
         self.parameters = consensus.parameters
 
@@ -289,6 +320,10 @@ class RunningNetwork:
             tuple(identities.relays[name] for name in path) for path in self.layout.paths_of(place.name)
         )
         isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
+        if self.tors.is_arti(place.name):
+            socks = LoopbackPort(self.namespaces[place.name], SOCKS_PORT)
+            self.followers[place.name] = Unfollowed(socks, isolated)
+            return
         control, ahead = await self._control(place), self.builds_ahead()
         follower = ClientFollower(control, paths, names, isolated=isolated, ahead=ahead)
         self.followers[place.name] = follower

@@ -1,0 +1,200 @@
+"""Arti, Tor's implementation in Rust, as a build: of a version, of a commit of its repository, or a program.
+
+In: a :class:`torsweep.config.tors.TorSource` with ``arti``; cargo, which finds versions in its registry. Out:
+its content, and a folder with ``bin/arti``, the log of the build and ``provenance.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from torsweep.config.tors import TorSource
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.provenance import machine, sha256_of_file
+from torsweep.storage import whole_directory, write_text
+from torsweep.storage.folders import TOR_BUILD_FOLDER
+from torsweep.tor.compile import run_step, say
+from torsweep.tor.repository import Commit, export, file_of, find_commit, is_repository
+
+TRIED = "2.7.0"
+"""The newest version that was tried."""
+LEAST_RUST = (1, 92)
+"""What that version needs."""
+FEATURES = ("--features", "flowctl-cc")
+"""What cargo is told beside Arti's defaults: congestion control."""
+MANIFEST = "crates/arti/Cargo.toml"
+"""Where Arti's repository describes the program."""
+FORMS = f"a version such as {TRIED}, a git repository of Arti, or a program arti"
+PREFIX = "arti-"
+"""Begins the version of a build of Arti, as that of a build of tor begins with a digit."""
+
+
+def arti_content(tor: TorSource) -> tuple[str, tuple[str, ...]]:
+    """What stands for the content of ``tor``, and what cargo is told; InputError where there is none."""
+    if is_version(tor.arti):
+        return f"arti {tor.arti}", FEATURES
+    path = Path(str(tor.arti))
+    if path.is_dir():
+        return find_arti_commit(path, tor.revision).tree, FEATURES
+    if not path.is_file():
+        raise InputError("is no Arti", key="arti", value=tor.arti, accepted=FORMS)
+    return sha256_of_file(path), ()
+
+
+def is_version(text: str | None) -> bool:
+    """Whether ``text`` is a version, and no path."""
+    return re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", text or "") is not None
+
+
+def holds_arti(commit: Commit) -> bool:
+    """Whether ``commit`` is of Arti's repository."""
+    return file_of(commit, MANIFEST) is not None
+
+
+def find_arti_commit(repository: Path, revision: str) -> Commit:
+    """The commit of Arti that ``revision`` names; InputError when there is none."""
+    if not is_repository(repository):
+        raise InputError("is no git repository", file=repository, accepted=FORMS)
+    commit = find_commit(repository, revision)
+    if not holds_arti(commit):
+        raise InputError(f"is no Arti: it has no {MANIFEST}", file=repository, value=revision)
+    return commit
+
+
+def ask_arti_version(program: Path) -> str:
+    """The version that ``program`` answers with; InputError when it is no Arti that runs here."""
+    try:
+        answer = subprocess.run(
+            [program.resolve(), "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"does not start as arti: {error}", file=program) from None
+    version = re.search(r"^arti (\d[\w.+-]*)", answer.stdout, re.IGNORECASE)
+    if answer.returncode or version is None:
+        words = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
+        raise InputError(f"is no Arti; its answer to --version is: {words}", file=program)
+    return version[1]
+
+
+def require_rust() -> str:
+    """What rustc says of its version; ToolMissing without cargo, or with a Rust that is too old."""
+    least = ".".join(map(str, LEAST_RUST))
+    if shutil.which("cargo") is None or shutil.which("rustc") is None:
+        raise ToolMissing(f"cargo: not on PATH; a build of Arti needs Rust {least} or later")
+    words = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    numbers = tuple(int(part) for part in re.findall(r"\d+", words)[:2])
+    if numbers < LEAST_RUST:
+        raise ToolMissing(
+            f"{words or 'rustc says no version'}: too old to build Arti, which needs {least} or later"
+        )
+    return words
+
+
+def require_arti(tor: TorSource) -> None:
+    """Return when ``tor`` can be built here; ToolMissing and InputError say why not."""
+    if not is_version(tor.arti):
+        arti_content(tor)
+        if Path(str(tor.arti)).is_file():
+            ask_arti_version(Path(str(tor.arti)))
+            return
+    require_rust()
+    if is_version(tor.arti) and tor.arti != TRIED:
+        asked = ["cargo", "info", "--quiet", f"arti@{tor.arti}"]
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if "could not find" in answer.stderr:
+            raise InputError(
+                "no such version of Arti", key="arti", value=tor.arti, accepted=f"such as {TRIED}"
+            )
+
+
+def build_arti(tor: TorSource, key: str, staging: Path, out: Path, jobs: int, failed: Path) -> Path:
+    """Build ``tor``, whose key is ``key``, below ``out``; return the folder of the build.
+
+    ``staging`` is a folder for what is only needed on the way, ``failed`` where the log goes if it fails.
+    Raises the errors of :func:`require_arti`, and TorsweepError when cargo fails.
+    """
+    require_arti(tor)
+    path = None if is_version(tor.arti) else Path(str(tor.arti))
+    facts: dict[str, Any] = {
+        "source": f"arti {tor.arti}" if path is None else path.name,
+        "configure": list(FEATURES),
+    }
+    if path is not None and path.is_file():
+        facts |= {"source_sha256": sha256_of_file(path), "configure": []}
+        return _keep(path, ask_arti_version(path), key, facts, out)
+    words = ["arti", "--version", f"={tor.arti}"]
+    facts |= {"rust": require_rust()}
+    try:
+        if path is None:
+            facts |= {"source_crate": f"arti {tor.arti}"}
+        else:
+            commit = find_arti_commit(path, tor.revision)
+            export(commit, staging / "source")
+            facts |= {"source_commit": commit.commit, "source_tree": commit.tree}
+            words = ["--path", str((staging / "source" / MANIFEST).parent.resolve())]
+        log = staging / "build.log"
+        _install(words, staging, log, jobs, failed)
+        made = staging / "root/bin/arti"
+        subprocess.run(["strip", str(made)], capture_output=True, check=False)
+        return _keep(made, ask_arti_version(made), key, facts, out, log)
+    finally:
+        for name in ("source", "target", "root"):
+            shutil.rmtree(staging / name, ignore_errors=True)
+        (staging / "build.log").unlink(missing_ok=True)
+
+
+def _install(words: list[str], staging: Path, log: Path, jobs: int, failed: Path) -> None:
+    say("compiling Arti (12 minutes of processor time)")
+    command = [
+        "cargo",
+        "install",
+        *words,
+        "--locked",
+        *FEATURES,
+        "--jobs",
+        str(jobs),
+        "--no-track",
+        "--force",
+    ]
+    places = [
+        "--root",
+        str((staging / "root").resolve()),
+        "--target-dir",
+        str((staging / "target").resolve()),
+    ]
+    try:
+        run_step([*command, *places], staging, log, "cargo of Arti")
+    except TorsweepError as error:
+        with contextlib.suppress(OSError):
+            shutil.copyfile(log, failed)
+        raise type(error)(f"{error}; log: {failed}") from None
+
+
+def _keep(
+    program: Path, version: str, key: str, facts: dict[str, Any], out: Path, log: Path | None = None
+) -> Path:
+    """Keep a copy of ``program`` with its provenance; the folder."""
+    folder = out / f"{PREFIX}{version}-{key}"
+    with whole_directory(folder, TOR_BUILD_FOLDER) as place:
+        (place / "bin").mkdir()
+        kept = place / "bin/arti"
+        shutil.copy2(program, kept)
+        if log is not None:
+            shutil.copyfile(log, place / log.name)
+        provenance = {
+            "version": f"{PREFIX}{version}",
+            "source_verified_by": "cargo, by the lock file"
+            if log is not None
+            else "nothing: a program, taken as it is",
+            **facts,
+            "program_sha256": sha256_of_file(kept),
+            "machine": dict(machine()),
+        }
+        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+    return folder
