@@ -24,7 +24,7 @@ RECEIVED_BYTES = {"web": 400_000, "bulk": 200_000}
 WIRE_PACKETS, WIRE_PACKET_BYTES = 3_000, 1_000
 """What all hosts send in a second."""
 
-RELAY_CPU_S, CLIENT_CPU_S = 20.0, 2.0
+RELAY_CPU_S, CLIENT_CPU_S, START_S = 20.0, 2.0, 2.5
 RELAY_MEMORY_BYTES, CLIENT_MEMORY_BYTES = 60 * 2**20, 30 * 2**20
 
 
@@ -100,9 +100,12 @@ def _round_trips(interval_s: float, seed: int, size: Sized) -> list[dict[str, ob
 
 def _costs(interval_s: float, size: Sized) -> list[dict[str, object]]:
     relay_us = int(RELAY_CPU_S * (2 - interval_s) * 1e6)
-    relays = [(f"relay{number + 1}", "relay", relay_us, RELAY_MEMORY_BYTES) for number in range(size.relays)]
+    relays = [
+        (f"relay{number + 1}", "relay", relay_us, RELAY_MEMORY_BYTES, None) for number in range(size.relays)
+    ]
     client_us = int(CLIENT_CPU_S * 1e6)
     clients = [
-        (f"web{number + 1}", "client", client_us, CLIENT_MEMORY_BYTES) for number in range(size.web_clients)
+        (f"web{number + 1}", "client", client_us, CLIENT_MEMORY_BYTES, int(START_S * 1e6))
+        for number in range(size.web_clients)
     ]
     return [dict(zip(COSTS.polars, row, strict=True)) for row in (*relays, *clients)]

@@ -83,7 +83,7 @@ class HostTors:
     def _check_arti(self, run: RunSpec, network: Network) -> None:
         """InputError where another host than a client runs Arti, or the run asks of Arti what it has not."""
         arti = [host for host in self.others if self.is_arti(host)]
-        problems = {
+        problems: dict[str, object] = {
             "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients}
         }
         problems |= {"given paths": arti and run.paths, "conflux": arti and run.tor.conflux}

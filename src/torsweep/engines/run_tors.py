@@ -82,11 +82,12 @@ def _nearest(values: Sequence[float], target: float) -> int:
 
 
 def hosts_text(network: Network, hosts: HostNames) -> str:
-    """``4 hosts, with 31 % of the weight of all relays``."""
+    """``4 hosts, with 31 % of the weight of all relays``; clients have no weight."""
     weights = {relay.name: relay.consensus_weight for relay in network.relays}
     part = sum(weights.get(host, 0) for host in hosts) / sum(weights.values())
     plural = "s" if len(hosts) > 1 else ""
-    return f"{len(hosts)} host{plural}, with {100 * part:.0f} % of the weight of all relays"
+    weight = f", with {100 * part:.0f} % of the weight of all relays" if part else ""
+    return f"{len(hosts)} host{plural}{weight}"
 
 
 def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:

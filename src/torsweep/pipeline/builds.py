@@ -18,6 +18,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.run_tors import require_known_options, require_options
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor import TOOLS
+from torsweep.tor.arti import require_arti
 from torsweep.tor.build import read_build, read_stamp
 from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 from torsweep.tor.program import ask_version, options_of
@@ -103,10 +104,13 @@ class Builds:
 
     def _require_programs(self, experiment: Experiment, plan: Plan) -> None:
         for name in _names(experiment, plan):
-            program = self.source(experiment, name).program
-            if program is not None and self._version(experiment, name) is None:
+            source = self.source(experiment, name)
+            if self._version(experiment, name) is None:
                 try:
-                    ask_version(program)
+                    if source.arti is not None:
+                        require_arti(source)
+                    elif source.program is not None:
+                        ask_version(source.program)
                 except InputError as error:
                     raise InputError(str(error), key=f"tors.{name}") from None
 
@@ -120,6 +124,8 @@ class Builds:
             # In a mix it is the network that says which tor a traced relay runs.
             traced = tracing is not None and bool(tracing.hosts) and not asked.mix
             for name in asked.names:
+                if self.source(experiment, name).arti is not None:
+                    continue
                 known = self._known(experiment, name)
                 problem = (
                     None if known is None else lacking(settings, known, build=f"tor {name}", traced=traced)
@@ -143,7 +149,9 @@ class Builds:
         return None
 
     def _program(self, experiment: Experiment, name: str) -> Path | None:
-        """A program that is the tor ``name``; None where it is still to be built."""
+        """A program that is the tor ``name``; None where it is still to be built, and for Arti."""
+        if self.source(experiment, name).arti is not None:
+            return None
         version = self._version(experiment, name)
         build = None if version is None else read_build(TOOLS / version)
         return self.source(experiment, name).program if build is None else build.program

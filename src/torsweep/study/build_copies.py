@@ -90,4 +90,5 @@ def require_options(study: Study, experiment: Experiment) -> None:
     """Raise InputError, in tor's own words, for options that a build which stands does not take."""
     markers = (standing_build(study, tor) for tor in study.builds.values())
     builds = (read_build(marker.parent / read_stamp(marker)) for marker in markers if marker is not None)
-    run_tors.require_options((built.program for built in builds if built is not None), experiment)
+    programs = (built.program for built in builds if built is not None and not built.is_arti)
+    run_tors.require_options(programs, experiment)

@@ -17,6 +17,7 @@ from torsweep.config.tors import TorSource
 from torsweep.config.where import Where
 from torsweep.errors import InputError
 from torsweep.study.named_tor import (
+    ARTI,
     DEBIANS_TOR,
     FORMS,
     PATCH,
@@ -80,6 +81,11 @@ class TorChange:
         return next(iter(self.knobs))
 
     @property
+    def has_arti(self) -> bool:
+        """Whether clients of a side run Arti."""
+        return any(ARTI in entry for entry in self.tors.values())
+
+    @property
     def level(self) -> str:
         """The level that is compared with the baseline's."""
         return self.knobs[self.knob][1]
@@ -136,6 +142,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
         raise InputError("is the tor of the baseline", key="--candidate", value=text, accepted=accepted)
     (base, *others), note = fitting([base] if again else [base, candidate])
     candidate = others[0] if others else once_more(base)
+    if candidate.is_arti and options.on is not None:
+        _require_clients(options.on)
     if not again and _key(candidate) == _key(base):
         problem = f"has the same content as the baseline, {base.words}"
         raise InputError(problem, key="--candidate", value=text, accepted=accepted)
@@ -187,6 +195,13 @@ def _mix(candidate: NamedTor, base: NamedTor, on: str) -> dict[str, Any]:
     share = where.pop("share", 1.0)
     rest = {base.name: round(1 - share, 6)} if share < 1 else {}
     return {"mix": {candidate.name: share, **rest}, "on": where}
+
+
+def _require_clients(on: str) -> None:
+    where = read_where(on)
+    if "names" not in where and where.get("role") != "client":
+        accepted = "role=client or role=client,share=0.5"
+        raise InputError("Arti runs on clients alone", key="--on", value=on, accepted=accepted)
 
 
 def _baseline(text: str) -> NamedTor:

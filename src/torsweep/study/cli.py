@@ -64,7 +64,8 @@ def compare_command(
         str | None,
         typer.Option(
             help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball, .dsc or folder"
-            " of source, a program; or `same`, to see what chance alone does. Of imports: import:NAME."
+            " of source, a program; arti or arti@VERSION, for clients; or `same`, to see what chance alone"
+            " does. Of imports: import:NAME."
         ),
     ] = None,
     baseline: Annotated[
@@ -142,6 +143,7 @@ def compare_command(
     if are_imports(candidate, baseline):
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
+    from torsweep.config.variant import FREE
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
@@ -153,15 +155,18 @@ def compare_command(
     tornets = read_tornets(network or [])
     options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
     setup = Setup.read(tornets, **options)
+    sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
+    change = read_change(sides)
+    if change.has_arti and setup.pairing != FREE:
+        typer.echo("torsweep: Arti chooses its paths itself, so both sides do: pairing free", err=True)
+        setup = setup.model_copy(update={"pairing": FREE})
     if tornets is None:
         venue = choose_venue(engine, network[0] if network else None, setup.pairing)
     else:
         venue = tornets.venue(engine)
-    named = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
-    change = read_change(named)
     for note in change.notes:
         typer.echo(f"torsweep: {note}", err=True)
-    command = f"torsweep compare {shlex.join(named.words)}"
+    command = f"torsweep compare {shlex.join(sides.words)}"
     made = make_study(change, setup, venue.network, study, command, tornets)
     experiment = made.experiment()
     made.require_same()

@@ -244,7 +244,7 @@ def _claim(kind: str, subject: str, change: TorChange) -> dict[str, Any]:
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """An entry of ``tors:`` with paths relative to the study; patches are those of its copies."""
     relative = dict(entry)
-    for key in ("git", "source", "program"):
+    for key in ("git", "source", "program", "arti"):
         if str(entry.get(key, "")).startswith("/"):
             relative[key] = os.path.relpath(entry[key], folder)
     if "patches" in entry:

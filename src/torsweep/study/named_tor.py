@@ -1,9 +1,9 @@
 """What ``--candidate`` and ``--baseline`` name: a tor, as an entry of an experiment's ``tors:``.
 
-In: ``debian``; ``PATH@REVISION`` or a folder that is a git repository; a tarball, a .dsc or a folder of
-source; a program; ``patch:FILE``; ``same``. Out: a :class:`NamedTor`. Commits are written out, and the
-checksum of a tarball is kept, so that a study says which tor it is about after the branch or the file has
-changed.
+In: ``debian``; ``arti`` or ``arti@VERSION``; ``PATH@REVISION`` or a folder that is a git repository of one of
+the two; a tarball, a .dsc or a folder of source; a program; ``patch:FILE``; ``same``. Out: a
+:class:`NamedTor`. Commits are written out, and the checksum of a tarball is kept, so that a study says which
+tor it is about after the branch or the file has changed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,17 @@ from torsweep.config.knobs import MERGE_BASE, PLAIN_TOR, STOCK_TOR
 from torsweep.config.tors import DEBIAN
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
+from torsweep.tor.arti import TRIED, ask_arti_version, holds_arti, is_version
 from torsweep.tor.program import ask_version
 from torsweep.tor.release import find_release
 from torsweep.tor.repository import find_commit, is_repository, left_main
 
 SAME_TOR, PATCH = "same", "patch:"
-FORMS = f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN}"
+ARTI = "arti"
+FORMS = (
+    f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN},"
+    f" {ARTI} or {ARTI}@VERSION"
+)
 TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
 COMMIT_DIGITS = 12
 """Digits of a commit that people are shown."""
@@ -46,8 +52,13 @@ class NamedTor:
     identity: str
 
     @property
+    def is_arti(self) -> bool:
+        """Whether it is Arti, which clients alone run."""
+        return ARTI in self.entry
+
+    @property
     def repository(self) -> Path | None:
-        """The git repository that it is a commit of."""
+        """The git repository of tor that it is a commit of."""
         return Path(self.entry["git"]) if "git" in self.entry else None
 
     @property
@@ -56,8 +67,8 @@ class NamedTor:
         return "program" in self.entry
 
     def without_series(self) -> NamedTor:
-        """The same tor, built without the project's series; a program stays what it is."""
-        if self.is_program:
+        """The same tor, built without the project's series; a program and Arti stay what they are."""
+        if self.is_program or self.is_arti:
             return self
         name = PLAIN_TOR if self.name == STOCK_TOR else self.name
         return replace(self, name=name, entry={**self.entry, "series": "none"})
@@ -73,8 +84,10 @@ def read_tor(text: str, key: str) -> NamedTor:
     """
     if text == DEBIAN:
         return DEBIANS_TOR
-    path = Path(text)
     before, at, revision = text.rpartition("@")
+    if text == ARTI or (before == ARTI and is_version(revision)):
+        return _arti(revision if at else TRIED)
+    path = Path(text)
     if at and not path.exists():
         return _of_git(Path(before), revision or "HEAD", key)
     if path.is_dir() and is_repository(path):
@@ -86,6 +99,8 @@ def read_tor(text: str, key: str) -> NamedTor:
         identity = find_release(whole, Path()).identity
         is_tarball = path.is_file() and path.suffix != ".dsc"
         entry = {"source": str(whole)} | ({"sha256": identity} if is_tarball else {})
+    elif os.access(path, os.X_OK) and _answers_as_arti(path):
+        return NamedTor(level_name(path.name), {ARTI: str(whole)}, path.name, sha256_of_file(whole))
     elif os.access(path, os.X_OK):
         ask_version(path)
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)
@@ -98,18 +113,32 @@ def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
     if not repository.is_dir():
         raise InputError("no such repository", key=key, value=str(repository), accepted=FORMS)
     whole = repository.resolve()
-    commit = find_commit(whole, revision).commit
+    found = find_commit(whole, revision)
+    commit = found.commit
     name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
     words = f"{name} ({commit[:COMMIT_DIGITS]})"
+    if holds_arti(found):
+        return NamedTor(level_name(name), {ARTI: str(whole), "revision": commit}, f"Arti {words}", commit)
     return NamedTor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
+
+
+def _arti(version: str) -> NamedTor:
+    words = f"Arti {version}"
+    return NamedTor(level_name(words), {ARTI: version}, words, words)
+
+
+def _answers_as_arti(program: Path) -> bool:
+    with suppress(InputError):
+        return bool(ask_arti_version(program))
+    return False
 
 
 def patched(patch: Path, base: NamedTor) -> NamedTor:
     """``base`` with the patch in the file ``patch`` on top of all that it has."""
     if not patch.is_file():
         raise InputError("no such patch", key="--candidate", value=str(patch), accepted="a file")
-    if base.is_program:
-        problem = "a patch needs a source, and the baseline is a program"
+    if base.is_program or base.is_arti:
+        problem = "a patch needs a source of tor, and the baseline is a program or Arti"
         raise InputError(problem, key="--candidate", value=str(patch), accepted="another --baseline")
     whole = patch.resolve()
     entry = {**base.entry, "patches": [str(whole)]}

@@ -54,7 +54,7 @@ def _why_not(tor: NamedTor) -> str:
     """Why ``tor`` has not the series; nothing where it has."""
     if tor.is_program:
         return f"{tor.words} is taken as it is"
-    if tor.entry.get("source") == DEBIAN:
+    if tor.is_arti or tor.entry.get("source") == DEBIAN:
         return ""
     with _source(tor) as (tree, version):
         if not version.startswith(f"{RELEASES}."):

@@ -30,6 +30,9 @@ from torsweep.units import rounded_duration
 BUILD_S = 240
 """A build of tor on two cores, its source at hand; docs/how-to/build-tor.md."""
 
+ARTI_BUILD_S = 480
+"""A build of Arti on two cores: 12 minutes of processor time, the end of it on one core."""
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -60,7 +63,8 @@ def workload(play: Play, experiment: Experiment) -> Workload:
     at_once = min(engine.runs_at_once(play.cores, network), len(runs))
     run_s = engine.run_seconds(network, (experiment.warm_up + experiment.measured) / 1e9)
     builds = {name: standing_build(play.study, tor) is not None for name, tor in play.study.builds.items()}
-    build_s = BUILD_S * list(builds.values()).count(False)
+    missing = (tor for name, tor in play.study.builds.items() if not builds[name])
+    build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
     seconds = build_s + run_s * math.ceil((len(runs) - finished) / at_once)
     memory = at_once * engine.demand(network).memory_bytes
     return Workload(builds, networks, len(runs), finished, seconds, memory, at_once)

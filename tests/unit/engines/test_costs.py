@@ -30,11 +30,11 @@ def test_a_process_that_is_gone_costs_nothing():
 def test_each_host_has_its_role(tmp_path):
     network = small_network(("guard", "middle", "exit"), ["bulk1"])
     names = [host.name for host in (*network.clients, *network.relays, *network.authorities)]
-    frame = costs_frame({name: Cost(7, 4096) for name in names if name != "relay2"}, network)
+    frame = costs_frame({name: Cost(7, 4096) for name in names if name != "relay2"}, network, {"bulk1": 9})
     validate(frame, COSTS, tmp_path)
     assert frame.rows() == [
-        ("authority1", "authority", 7, 4096),
-        ("relay1", "relay", 7, 4096),
-        ("relay3", "relay", 7, 4096),
-        ("bulk1", "client", 7, 4096),
+        ("authority1", "authority", 7, 4096, None),
+        ("relay1", "relay", 7, 4096, None),
+        ("relay3", "relay", 7, 4096, None),
+        ("bulk1", "client", 7, 4096, 9),
     ]

@@ -86,6 +86,7 @@ def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -
     assert _mean(summary, "processor_time_mean", "relay") == pytest.approx(RELAY_CPU_S * 1.9)
     assert _mean(summary, "peak_memory_total", "client") == pytest.approx(40 * 30)
     assert _mean(summary, "least_round_trip_median") == pytest.approx(0.1)
+    assert _mean(summary, "start_median") == pytest.approx(2.5)
     relays = tables.relays(["relay", "bytes_out"]).filter(
         *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
     )
