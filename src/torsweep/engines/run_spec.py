@@ -29,6 +29,7 @@ from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 from torsweep.storage.manifest import with_table_checksums
+from torsweep.tor.arti import PREFIX
 
 RUN_FILE = "run.json"
 """Written before an engine starts; when it changes, what the engine left counts no more."""
@@ -187,6 +188,12 @@ class RunSpec(RunSettings):
         """The lines of torrc that the user gives to ``host``, in order."""
         mine = [each for each in self.given.torrc if each.hosts is None or host in each.hosts]
         return [f"{option} {value}" for each in mine for option, value in each.lines.items()]
+
+    @property
+    def arti_hosts(self) -> frozenset[str]:
+        """The hosts that run Arti: nothing tells of their circuits."""
+        arti = (hosts for build, hosts in self.other_builds.items() if build.startswith(PREFIX))
+        return frozenset(host for hosts in arti for host in hosts)
 
     def text(self) -> str:
         """The content of the file: the same bytes for the same run."""

@@ -138,7 +138,8 @@ def patched(patch: Path, base: NamedTor) -> NamedTor:
     if not patch.is_file():
         raise InputError("no such patch", key="--candidate", value=str(patch), accepted="a file")
     if base.is_program or base.is_arti:
-        problem = "a patch needs a source of tor, and the baseline is a program or Arti"
+        what = "Arti" if base.is_arti else "a program"
+        problem = f"a patch needs a source, and the baseline is {what}"
         raise InputError(problem, key="--candidate", value=str(patch), accepted="another --baseline")
     whole = patch.resolve()
     entry = {**base.entry, "patches": [str(whole)]}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from torsweep.config.reading import validate
-from torsweep.config.tors import STOCK, TorSource
+from torsweep.config.reading import RefusedValue, validate
+from torsweep.config.tors import STOCK, TorSource, VariantTors, check_tors, variant_tors
+from torsweep.config.where import Where
 from torsweep.errors import InputError
 
 
@@ -53,12 +55,15 @@ def test_only_debians_release_with_the_series_is_stock():
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ({}, "does not say what this tor is; accepted: one of source, git, program, same, mix"),
+        ({}, "does not say what this tor is; accepted: one of source, git, program, arti, same, mix"),
         ({"patches": ["a"]}, "does not say what this tor is"),
         ({"source": "debian", "git": "x"}, "git: says a second time what this tor is, beside source"),
         ({"program": "x", "series": "none"}, "series: means nothing beside program; accepted: source or git"),
         ({"same": "stock", "patches": ["a"]}, "patches: means nothing beside same"),
-        ({"source": "debian", "revision": "x"}, "revision: means nothing beside source; accepted: git"),
+        (
+            {"source": "debian", "revision": "x"},
+            "revision: means nothing beside source; accepted: git or arti",
+        ),
         ({"source": "debian", "sha256": "a" * 64}, "sha256: means nothing beside Debian's package"),
         ({"source": "x", "sha256": "abc"}, "sha256: is not accepted, got 'abc'"),
         ({"source": "x", "on": {"role": "relay"}}, "on: means nothing beside source; accepted: mix"),
@@ -84,3 +89,17 @@ def test_a_wrong_tor_is_refused_in_one_line(keys, line):
 
 def test_shares_of_a_few_digits_make_a_whole():
     assert len(tor(mix={"a": 0.3333333, "b": 0.3333333, "c": 0.3333334}).named) == 3
+
+
+ARTI = {"stock": STOCK, "plain": tor(source="debian", series="none"), "arti": tor(arti="2.7.0")}
+
+
+def test_clients_alone_run_arti():
+    all_of_them = variant_tors(ARTI, "arti", "plain")
+    assert all_of_them == VariantTors("plain", {"arti": 1.0}, Where(role="client"))
+    again = {**ARTI, "again": tor(same="arti")}
+    assert variant_tors(again, "again", "arti") == replace(all_of_them, main="stock", repeat=1)
+    half = tor(mix={"arti": 0.5, "plain": 0.5}, on={"role": "client"})
+    check_tors({**ARTI, "half": half})
+    with pytest.raises(RefusedValue, match=r"cannot run Arti \(arti\)"):
+        check_tors({**ARTI, "half": half.model_copy(update={"on": Where()})})

@@ -17,8 +17,10 @@ from torsweep.engines.host_tors import (
     read_consensus,
     require_consensus,
 )
+from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
+from torsweep.tor.build import BuiltTor
 
 TODAY = tor_settings("today", {})
 NETWORK = network(*POSITIONS)
@@ -120,3 +122,20 @@ def test_a_consensus_without_parameters_or_none_at_all_has_none(tmp_path: Path) 
     assert read_consensus(tmp_path).parameters == {}
     (tmp_path / CACHED_CONSENSUS).write_text("network-status-version 3\n")
     assert read_consensus(tmp_path).parameters == {}
+
+
+def test_arti_is_for_clients_and_has_neither_lines_of_torrc_nor_given_paths(tmp_path: Path) -> None:
+    arti = BuiltTor(tmp_path, {"version": "arti-2.7.0"})
+    tors = HostTors(stand_in_tor(tmp_path), {"bulk1": arti})
+    free = run_spec(paths=None)
+    tors.check(free, NETWORK)
+    assert tors.is_arti("bulk1") and not tors.is_arti("relay1")
+    given = UserOptions(torrc=(UserLines(lines={"CacheDNS": "1"}),))
+    refused = {
+        "relays and authorities": (HostTors(tors.usual, {"relay1": arti}), free),
+        "given paths": (tors, run_spec()),
+        "lines of torrc": (tors, run_spec(paths=None, given=given)),
+    }
+    for what, (asked, run) in refused.items():
+        with pytest.raises(InputError, match=f"Arti is not for {what}"):
+            asked.check(run, NETWORK)

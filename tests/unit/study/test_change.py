@@ -229,3 +229,31 @@ def test_a_commit_that_changes_no_file_is_the_tor_of_its_baseline(repository: Pa
 )
 def test_names_of_levels(text: str, name: str) -> None:
     assert level_name(text) == name
+
+
+def test_arti_is_for_clients_and_compared_with_debians_tor(tmp_path: Path) -> None:
+    change = read_change(Sides("arti"))
+    assert change.knobs == {"tor": ("stock", "arti_2_7_0")} and change.tors == {
+        "arti_2_7_0": {"arti": "2.7.0"}
+    }
+    assert (change.words, change.has_arti, change.notes) == ("Arti 2.7.0", True, ())
+    half = read_change(Sides("arti@2.6.1", on="role=client,share=0.5")).tors["some_arti_2_6_1"]
+    assert half == {"mix": {"arti_2_6_1": 0.5, "stock": 0.5}, "on": {"role": "client"}}
+    with pytest.raises(InputError, match="--on: Arti runs on clients alone"):
+        read_change(Sides("arti", on="role=relay,share=0.3"))
+    program = tmp_path / "mine"
+    program.write_text("#!/bin/sh\necho arti 2.7.0\n")
+    program.chmod(0o755)
+    assert read_change(Sides(str(program))).tors == {"mine": {"arti": str(program)}}
+    same = read_change(Sides("same", "arti"))
+    assert same.tors == {"arti_2_7_0": {"arti": "2.7.0"}, "again": {"same": "arti_2_7_0"}}
+
+
+def test_a_commit_of_artis_repository_is_arti(repository: Path) -> None:
+    (repository / "crates/arti").mkdir(parents=True)
+    (repository / "crates/arti/Cargo.toml").write_text("")
+    git(repository, "add", "crates")
+    own = commit(repository, "int arti;\n")
+    assert read_change(Sides(f"{repository}@main")).tors == {
+        "main": {"arti": str(repository), "revision": own}
+    }

@@ -23,6 +23,7 @@ from torsweep.engines.hosts import (
     OR_PORT,
     SOCKS_PORT,
     address,
+    arti_config,
     host_torrc,
     recording_lines,
 )
@@ -53,6 +54,7 @@ from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, link_rates
+from torsweep.tor.arti_client import ARTI_ENVIRONMENT
 from torsweep.tor.torrc import (
     bandwidths_text,
     check_network,
@@ -132,6 +134,8 @@ def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[
 
 MOST_SHADOW_SEED = 2**32 - 1
 """general.seed is an unsigned number of 32 bits."""
+
+ARTI_CONFIG = "arti.toml"
 
 _SHARED = "../../../shared"
 """The folder of files that hosts share, seen from a host's working directory."""
@@ -283,8 +287,10 @@ class _Builder:
         (folder / "tgen.graphml").write_text(
             client_graph(self.run, self.seed, index, client.kind, self.network.servers)
         )
-        processes = [self._tor(client.name, self._client_torrc(client.name), start_ns)]
-        if self.settings.trace_clients:
+        arti = self.tools.tors.is_arti(client.name)
+        started = self._arti if arti else self._client_tor
+        processes = [started(client.name, start_ns)]
+        if self.settings.trace_clients and not arti:
             processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
@@ -300,6 +306,15 @@ class _Builder:
         tors = self.tools.tors
         clock = environment(self.run.tor, tors.options(host))
         return Process(tors.of(host).program.absolute(), ["-f", file], start_ns, clock)
+
+    def _client_tor(self, client: str, start_ns: int) -> Process:
+        return self._tor(client, self._client_torrc(client), start_ns)
+
+    def _arti(self, client: str, start_ns: int) -> Process:
+        text = arti_config(self.run, self.network, self.keys.identities, ".", SOCKS_PORT)
+        (self.shared / ARTI_CONFIG).write_text(text)
+        program = self.tools.tors.of(client).program.absolute()
+        return Process(program, ["proxy", "-c", f"{_SHARED}/{ARTI_CONFIG}"], start_ns, dict(ARTI_ENVIRONMENT))
 
     def _tgen(self, file: str, start_ns: int) -> Process:
         return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})

@@ -30,9 +30,12 @@ from torsweep.errors import TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.machine import read_machine
 from torsweep.storage import write_text
+from torsweep.tor.arti_client import READY
 from torsweep.units import rounded_duration
 
 COSTS_LOG = "costs.json"
+ARTI = "arti"
+"""What the program is called."""
 
 _PAUSE = 100
 """Between two looks passes this many times as long as a look takes: watching costs 1 % of a core at most."""
@@ -71,7 +74,7 @@ class CostWatch:
     def _find(self, group: int) -> None:
         """Find the tors of ``group``. All of them run at time 0, so none has to be found later."""
         running = {pid: _program_and_host(pid) for pid in group_pids(group)}
-        self._tors = {pid: host for pid, (program, host) in running.items() if program == "tor"}
+        self._tors = {pid: host for pid, (program, host) in running.items() if program in ("tor", ARTI)}
         self._begun = any(program == "tgen" and host in self.clients for program, host in running.values())
 
     def write(self, folder: Path) -> None:
@@ -229,10 +232,12 @@ class Watch:
         self.say(problem)
 
     def _logs(self, client: str) -> list[Path]:
-        return sorted((self.folder / HOSTS_FOLDER / client).glob("tor.*.stdout"))
+        folder = self.folder / HOSTS_FOLDER / client
+        return sorted([*folder.glob("tor.*.stdout"), *folder.glob(f"{ARTI}.*.std*")])
 
     def _ready(self, client: str) -> bool:
-        return any(BOOTSTRAPPED in log.read_text(errors="replace") for log in self._logs(client))
+        texts = [log.read_text(errors="replace") for log in self._logs(client)]
+        return any(BOOTSTRAPPED in text or READY in text for text in texts)
 
     def _last_word(self, client: str) -> str:
         lines = [line for log in self._logs(client) for line in log.read_text(errors="replace").splitlines()]

@@ -12,7 +12,7 @@ from torsweep.engines.emulation.run.downloads import SocksError, connect
 WELCOME = [b"\x05\x02", b"\x01\x00"]
 
 
-def talk(tmp_path: Path, *answers: bytes, after: bytes = b"") -> tuple[bytes, bytes]:
+def talk(tmp_path: Path, *answers: bytes, after: bytes = b"", name: str | None = "17") -> tuple[bytes, bytes]:
     """Connect to a port that gives ``answers``; what it heard, and the first bytes of the stream."""
     heard = b""
 
@@ -26,7 +26,7 @@ def talk(tmp_path: Path, *answers: bytes, after: bytes = b"") -> tuple[bytes, by
 
     async def run() -> tuple[bytes, bytes]:
         server = await asyncio.start_unix_server(serve, tmp_path / "socks")
-        connection = await connect(tmp_path / "socks", "11.0.1.2", 80, "17")
+        connection = await connect(tmp_path / "socks", "11.0.1.2", 80, name)
         data = await asyncio.get_running_loop().sock_recv(connection, 100)
         connection.close()
         server.close()
@@ -39,6 +39,12 @@ def talk(tmp_path: Path, *answers: bytes, after: bytes = b"") -> tuple[bytes, by
 def test_a_stream_has_its_name_and_its_bytes_begin_after_the_reply(tmp_path, bound):
     heard, data = talk(tmp_path, *WELCOME, b"\x05\x00\x00" + bound, after=b"payload")
     assert heard == b"\x05\x01\x02" + b"\x01\x0217\x08torsweep" + b"\x05\x01\x00\x01\x0b\x00\x01\x02\x00\x50"
+    assert data == b"payload"
+
+
+def test_a_stream_without_a_name_says_none(tmp_path):
+    heard, data = talk(tmp_path, b"\x05\x00", b"\x05\x00\x00\x01" + bytes(6), after=b"payload", name=None)
+    assert heard == b"\x05\x01\x00" + b"\x05\x01\x00\x01\x0b\x00\x01\x02\x00\x50"
     assert data == b"payload"
 
 

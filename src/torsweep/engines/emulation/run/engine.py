@@ -39,7 +39,6 @@ from torsweep.engines.emulation.read import (
 )
 from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
-from torsweep.engines.emulation.run.follower import Unfollowed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
@@ -252,7 +251,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
     circuits = {name: list(follower.circuits.values()) for name, follower in running.followers.items()}
-    if any(isinstance(follower, Unfollowed) for follower in running.followers.values()):
+    if running.layout.run.arti_hosts:
         # Circuits of those clients alone that tell of them would be compared with those of all.
         circuits = {}
     write_table(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
