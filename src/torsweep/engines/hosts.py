@@ -7,8 +7,8 @@ torrc of a host, from what every engine of real tor tells it and what one engine
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.where import Role
@@ -16,7 +16,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay
-from torsweep.tor.arti_client import arti_toml
+from torsweep.tor.arti_client import arti_toml, ed25519_identity
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 OR_PORT = 9001
@@ -40,12 +40,10 @@ def address(node: int) -> str:
 
 @dataclass(frozen=True)
 class Identities:
-    """The fingerprints of relays and authorities, and those of the authorities as ones that vote; the Ed25519
-    identities of the authorities."""
+    """The fingerprints of relays and authorities, and those of the authorities as ones that vote."""
 
     relays: Mapping[str, str]
     votes: Mapping[str, str]
-    ed25519: Mapping[str, str] = field(default_factory=dict)
 
 
 def v3_identity(certificate: Path) -> str:
@@ -93,18 +91,19 @@ def host_torrc(
 
 
 def arti_config(
-    run: RunSpec, network: Network, identities: Identities, data_directory: str, socks_port: int
+    run: RunSpec, network: Network, identities: Identities, keys: Callable[[str], Path], data_directory: str
 ) -> str:
-    """The configuration of a client of ``network`` that runs Arti."""
+    """The configuration of a client of ``network`` that runs Arti; ``keys`` finds an authority's folder of
+    them."""
     authorities = {
         f"{address(network.node_of[host.name])}:{OR_PORT}": (
             identities.relays[host.name],
-            identities.ed25519[host.name],
+            ed25519_identity(keys(host.name)),
         )
         for host in network.authorities
     }
     given = run.given.consensus
-    return arti_toml(run.tor, authorities, identities.votes, data_directory, socks_port, given)
+    return arti_toml(run.tor, authorities, identities.votes, data_directory, SOCKS_PORT, given)
 
 
 def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:

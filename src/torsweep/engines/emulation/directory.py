@@ -23,7 +23,6 @@ from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.hosts import (
     DIR_PORT,
     OR_PORT,
-    SOCKS_PORT,
     Identities,
     address,
     arti_config,
@@ -39,7 +38,6 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
-from torsweep.tor.arti_client import ed25519_identity
 from torsweep.tor.build import BuiltTor
 
 KEPT_S = 300 * 86_400
@@ -52,7 +50,7 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
     is full.
     """
-    relays, votes, ed25519 = {}, {}, {}
+    relays, votes = {}, {}
     with folder_claimed(tor.folder / "keys", KEYS_FOLDER, wait=True):
         for place in [*layout.authorities, *layout.relays]:
             kept = _kept(place, tor, say)
@@ -61,8 +59,7 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
             relays[place.name] = (kept / "fingerprint").read_text(encoding="utf-8").split()[1]
             if place.role == "authority":
                 votes[place.name] = v3_identity(kept / "keys" / "authority_certificate")
-                ed25519[place.name] = ed25519_identity(kept / "keys")
-    return Identities(relays, votes, ed25519)
+    return Identities(relays, votes)
 
 
 def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
@@ -286,7 +283,8 @@ class ProcessLayout:
 
     def arti_config(self, place: Place, identities: Identities) -> str:
         """The configuration of ``place``, a client that runs Arti."""
-        return arti_config(self.run, self.network, identities, str(place.data), SOCKS_PORT)
+        keys = {authority.name: authority.data / "keys" for authority in self.authorities}
+        return arti_config(self.run, self.network, identities, keys.__getitem__, str(place.data))
 
     @property
     def rings(self) -> dict[str, Path]:

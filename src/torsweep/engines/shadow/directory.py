@@ -311,7 +311,8 @@ class _Builder:
         return self._tor(client, self._client_torrc(client), start_ns)
 
     def _arti(self, client: str, start_ns: int) -> Process:
-        text = arti_config(self.run, self.network, self.keys.identities, ".", SOCKS_PORT)
+        identities, keys = self.keys.identities, self.keys
+        text = arti_config(self.run, self.network, identities, lambda host: keys.of(host) / "keys", ".")
         (self.shared / ARTI_CONFIG).write_text(text)
         program = self.tools.tors.of(client).program.absolute()
         return Process(program, ["proxy", "-c", f"{_SHARED}/{ARTI_CONFIG}"], start_ns, dict(ARTI_ENVIRONMENT))

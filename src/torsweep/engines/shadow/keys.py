@@ -21,7 +21,6 @@ from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import KEYS_FOLDER
-from torsweep.tor.arti_client import ed25519_identity
 from torsweep.units import SECOND_NS
 
 KEYS = Path("results/tools/keys")
@@ -52,8 +51,7 @@ def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept
             with whole_directory(folder, KEYS_FOLDER) as place:
                 _make(network, tools, place)
     document = read_json(folder / _FINGERPRINTS)
-    ed25519 = {name: ed25519_identity(folder / name / "keys") for name in document["v3"]}
-    return Keys(folder, Identities(document["relays"], document["v3"], ed25519))
+    return Keys(folder, Identities(document["relays"], document["v3"]))
 
 
 def _make(network: Network, tools: ShadowTools, place: Path) -> None:
