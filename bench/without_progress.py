@@ -80,6 +80,7 @@ def progress(run: Path, exit_relay: str) -> dict[str, object]:
     opening, request = web["first_byte_us"].drop_nulls(), web["first_byte_after_command_us"].drop_nulls()
     rate = relays[exit_relay].rate_bytes_per_s
     return {
+        "policy": spec.variant["circuit_policy"],
         "web_clients": last.height,
         "stalled": stalled.height,
         "starved": starved.height,

@@ -75,8 +75,8 @@ def add_navigation(app: Any, page: str, source: list[str]) -> None:
     if page == root_doc:
         source[0] += "".join(_navigation(*section) for section in sections())
     elif page == "docs/decisions/README":
-        folder = ROOT / "docs/decisions"
-        source[0] += _navigation("Decisions", [_page(folder / link) for link in _LINK.findall(source[0])])
+        records = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+        source[0] += _navigation("Decisions", [_page(file) for file in records])
 
 
 def add_index(app: Any, exception: Exception | None) -> None:
