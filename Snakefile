@@ -85,7 +85,7 @@ onstart:
 
 
 onerror:
-    hooks.fail()
+    hooks.fail(workflow)
 
 
 # A target for each experiment: the figures of its plan, and everything that they are made from. A workflow that

@@ -9,12 +9,14 @@ a factor of two elsewhere.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,10 @@ RUN_RULES = ("run", "run_repeat", "run_replay")
 
 POLL_SECONDS = 2.0
 
+CONTINUES = "the same command continues from what is complete"
+
+_PROGRAMS = ("torsweep: ", "cellsim: ")
+_MOST_CAUSES = 5
 _FULL_BYTES = 1 << 16
 """With less room than this, a step cannot leave its log."""
 
@@ -52,10 +58,25 @@ def start(paths: Paths, workflow: Any) -> None:
         stop(error)
 
 
-def fail() -> None:
-    """Say that the disk is full, if it is: a step that failed then could not leave its log."""
+def fail(workflow: Any) -> None:
+    """Say why it ended, on the last lines of all: Snakemake's own come after its hooks."""
+    causes = list({_cause(job): None for job in workflow.scheduler.failed})
     if shutil.disk_usage(RESULTS).free < _FULL_BYTES:
-        print(f"torsweep: {RESULTS}: No space left on device", file=sys.stderr, flush=True)
+        # A step that failed then could not leave its log.
+        causes.append(f"torsweep: {RESULTS}: No space left on device")
+    lines = causes or [f"torsweep: interrupted; {CONTINUES}"]
+    atexit.register(print, "\n".join(lines[-_MOST_CAUSES:]), file=sys.stderr, flush=True)
+
+
+def _cause(job: Any) -> str:
+    """The line that the program of a failed ``job`` left last in its log."""
+    for log in map(Path, job.log):
+        with suppress(OSError):
+            text = log.read_text(encoding="utf-8", errors="replace")
+            lines = [line for line in text.splitlines() if line.startswith(_PROGRAMS)]
+            if lines:
+                return lines[-1]
+    return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from torsweep.pipeline.checks import experiment_questions, require_answerable, r
 from torsweep.pipeline.sources import SourcesPlan
 from torsweep.pipeline.tree import RESULTS, PlanPath, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.public_tor import read_public_tor
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -202,8 +203,11 @@ class Paths:
     def pages(self, experiment_names: list[str]) -> list[str]:
         """The page of each experiment that has the plan and can run on the network, and what it is made of.
 
-        Where none can, the error says why the first one cannot.
+        Where none can, the error says why the first one cannot. A file of the public network is read here,
+        because the page comes last.
         """
+        if self.overrides.live_tor is not None:
+            read_public_tor(self.overrides.live_tor)
         plans = self._possible(experiment_names)
         return [file for plan in plans for file in (*self.plan_files(plan), str(plan.page))]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from torsweep.config.experiment import MAIN_PLAN
 from torsweep.ending import INTERRUPTED
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.pipeline.hooks import CONTINUES
 from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
 
@@ -58,18 +59,16 @@ class Play:
     def run(self) -> None:
         """Let Snakemake make everything that is missing.
 
-        Raises Interrupted where a user ended it, TorsweepError where a step failed: what it has made stays.
-        What the pipeline refuses with a line of its own (bad input, a tool that is missing) ends the process
-        with its code.
+        Raises Interrupted where a user ended it: what it has made stays. Where it ends with a line of its own
+        on why (a step failed, bad input, a tool that is missing), the process ends with its code.
         """
         code = _call(self.command())
-        again = "the same command continues from what is complete"
         if code in (INTERRUPTED, -signal.SIGINT):
-            raise Interrupted(f"interrupted; {again}")
-        if code in (InputError.exit_code, ToolMissing.exit_code):
+            raise Interrupted(f"interrupted; {CONTINUES}")
+        if code in (TorsweepError.exit_code, InputError.exit_code, ToolMissing.exit_code):
             raise SystemExit(code)
         if code:
-            raise TorsweepError(f"the pipeline failed, as said above; {again}")
+            raise TorsweepError(f"the pipeline ended with exit code {code}; {CONTINUES}")
 
 
 def _call(command: list[str]) -> int:

@@ -98,6 +98,25 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
         hold_folder(results)
 
 
+def test_the_last_lines_say_why_a_pipeline_ended(tmp_path, monkeypatch, capsys):
+    said = []
+    monkeypatch.setattr(hooks, "RESULTS", tmp_path)
+    monkeypatch.setattr(hooks.atexit, "register", lambda function, *lines, **_: said.append(*lines))
+    for name, text in (
+        ("a", "a: prepared\ncellsim: no room\n"),
+        ("b", "cellsim: no room\n"),
+        ("c", "killed"),
+    ):
+        (tmp_path / name).write_text(text)
+    failed = [SimpleNamespace(rule=SimpleNamespace(name="run"), log=[tmp_path / name]) for name in "abc"]
+    hooks.fail(SimpleNamespace(scheduler=SimpleNamespace(failed=failed)))
+    hooks.fail(SimpleNamespace(scheduler=SimpleNamespace(failed=[])))
+    assert said == [
+        f"cellsim: no room\ntorsweep: run failed; its log: {tmp_path / 'c'}",
+        "torsweep: interrupted; the same command continues from what is complete",
+    ]
+
+
 SHORT = {"warm_up": "3 min", "measured": "5 min"}
 
 
@@ -115,3 +134,17 @@ def test_an_engine_that_was_asked_for_needs_no_alternative():
     paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
     said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 10 min on 32 cores"
+
+
+@pytest.mark.parametrize(("key", "value"), [("authors", " ; "), ("licence", "free!")])
+def test_what_only_the_last_steps_need_is_checked_at_the_start(key, value, capsys):
+    with pytest.raises(SystemExit):
+        Paths({key: value})
+    assert f"--config: {key}: is not accepted" in capsys.readouterr().err
+
+
+def test_a_file_of_the_public_network_is_read_at_the_start(tmp_path, capsys):
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        Paths({"network": "ci", "live_tor": str(tmp_path / "x.json")}).pages(["refill_sweep"])
+    assert "x.json: is no measurement of the public network" in capsys.readouterr().err
