@@ -9,7 +9,6 @@ rule report_plan:
         figures=paths.figures,
         networks=paths.networks,
         network_picture=paths.network_picture,
-        live_tor=paths.live_tor,
     output:
         PAGE,
     log:
@@ -25,10 +24,9 @@ rule report_plan:
         networks=arguments.networks,
         settings=arguments.number_of_networks,
         network_picture=arguments.network_picture,
-        live_tor=arguments.live_tor,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} {params.network_picture} {params.live_tor}"
+        " --experiment {input.experiment:q} {params.settings} {params.network_picture}"
         " --out {output:q} >{log:q} 2>&1"

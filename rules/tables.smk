@@ -33,6 +33,7 @@ rule summarize:
     input:
         tables=TABLES,
         experiment=paths.experiment_file,
+        live_tor=paths.live_tor,
     output:
         plan=SUMMARY,
         text=report(
@@ -51,10 +52,11 @@ rule summarize:
     params:
         source=source_sha256("stats"),
         settings=arguments.number_of_networks,
+        live_tor=arguments.live_tor,
         tables=subpath(input.tables, parent=True),
         out=subpath(output.plan, parent=True),
     message:
         "summary of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
-        " --out {params.out:q} {params.settings} >{log:q} 2>&1"
+        " --out {params.out:q} {params.settings} {params.live_tor} >{log:q} 2>&1"

@@ -1,11 +1,11 @@
 """Derive the sampler's tables from a folder of measurements.
 
 In: ``--data``, a folder laid out as SOURCES.md says, which stays where it is. Out: ``latency/``,
-``bandwidth/`` and ``relays/`` beside this file, each a small table of fitted parameters or quantiles
-that holds no address, no fingerprint and no copy of a measurement, and ``errors.json`` with the
+``bandwidth/``, ``relays/`` and ``validation/`` beside this file, each with small tables of fitted parameters
+or quantiles that hold no address, no fingerprint and no copy of a measurement, and ``errors.json`` with the
 numbers that SOURCES.md quotes.
 
-    python topologies/derive.py --data DIR [--only latency|bandwidth|relays]
+    python topologies/derive.py --data DIR [--only latency|bandwidth|relays|validation]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import bandwidth_tables
 import latency_model
+import onionperf_quantiles
 import relay_populations
 
 HERE = Path(__file__).parent
@@ -23,6 +24,7 @@ DERIVATIONS = {
     "latency": latency_model.derive,
     "bandwidth": bandwidth_tables.derive,
     "relays": relay_populations.derive,
+    "validation": onionperf_quantiles.derive,
 }
 
 

@@ -23,7 +23,9 @@ from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
 from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import IMPORT
+from torsweep.stats.likeness import Likeness, tells_of
 from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
 PUBLIC: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
@@ -50,11 +52,12 @@ def how_to_read(byte: str) -> str:
 def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say).
 
-    Times of imports count from the request, as those of the public network do, which stand beside them.
+    Where the public network stands beside them, times count from the request, as they do there.
     """
-    if IMPORT in source.knobs:
+    beside = source.public()
+    if beside is not None or IMPORT in source.knobs:
         metric += AFTER_COMMAND
-    public = source.public(metric)
+    public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
     outcomes = source.summary("outcomes")
@@ -63,6 +66,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     of_difference = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
     notes += ["Dotted: the rest failed."] * bool(_rest_failed(points, outcomes).height)
+    notes += [] if beside is None else _public_notes(beside, metric)
     caption = source.caption(*notes, of_difference if paired else source.band_note())
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
@@ -78,18 +82,35 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     for panel in facets.put(plot, figure, things, f"{METRICS[metric].label} (s)"):
         share_axis(panel.axis)
         kind = kinds[list(things).index(panel.thing)]
-        beside = public.filter(kind=kind) if public is not None else points.clear()
-        _limit(panel.axis, pl.concat([things[panel.thing].select("time_s"), beside.select("time_s")]))
+        there = public.filter(tells_of(kind))
+        _limit(panel.axis, pl.concat([things[panel.thing].select("time_s"), there.select("time_s")]))
         own = at(things[panel.thing], panel.levels)
         of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))
-        if not beside.is_empty():
-            panel.axis.plot(beside["time_s"], beside["share"], **PUBLIC)
+        if not there.is_empty():
+            panel.axis.plot(there["time_s"], there["share"], **PUBLIC)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
             say_nothing_is_here(panel.axis, f"no {byte} was seen")
-    facets.legend(figure, marker=True, more=[] if public is None else [Line2D([], [], **PUBLIC)])
+    facets.legend(figure, marker=True, more=[] if public.is_empty() else [Line2D([], [], **PUBLIC)])
     return figure, points, caption
+
+
+def _public(beside: Likeness | None, metric: str) -> pl.DataFrame:
+    """Quantiles of ``metric`` in the public network (kind, share, time_s)."""
+    if beside is None or beside.public is None:
+        return pl.DataFrame(schema={"kind": pl.String, "share": pl.Float64, "time_s": pl.Float64})
+    return beside.public.filter(measure=metric).select("kind", "share", time_s="value")
+
+
+def _public_notes(beside: Likeness, metric: str) -> list[str]:
+    """What public Tor is, and how the baseline compares with it, by size."""
+    compared = "; ".join(
+        f"{KIND_NAMES[each.kind]} {each.ratio}, gap {each.gap:.2f}"
+        for each in beside.beside
+        if each.measure == metric
+    )
+    return [f"Public Tor: {beside.source}. The baseline against it, medians and greatest gap: {compared}."]
 
 
 def _limit(axis: Axes, points: pl.DataFrame) -> None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.source import Source
 from plotting.drawing.style import nothing
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.stats.likeness import Likeness, likeness
 from torsweep.stats.streams.perf import PERF_PREFIX
 
 Drawn = tuple[Figure, pl.DataFrame, str]
@@ -27,6 +28,11 @@ class _PerfSource(Source):
     def summary(self, name: str) -> pl.DataFrame:
         """The summary of perf clients that ``name`` is of the others."""
         return super().summary(f"{PERF_PREFIX}{name}")
+
+    def public(self) -> Likeness | None:
+        """The baseline beside the public network, where the summary has that."""
+        found = likeness(self.summaries)
+        return None if found.public is None else found
 
     def _downloads(self, counts: Mapping[str, int]) -> str:
         parts = " and ".join(f"{count:,} of {KIND_NAMES[kind]}" for kind, count in counts.items())

@@ -19,6 +19,7 @@ from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.likeness import Likeness
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
@@ -70,11 +71,9 @@ class Source:
         is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
         return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 
-    def public(self, metric: str) -> pl.DataFrame | None:
-        """The times of the public network (kind, share, time_s), where they were given."""
-        statistic = statistics()["public"]
-        is_there = (self.summaries / statistic.file).is_file()
-        return statistic.read(self.summaries).filter(metric=metric) if is_there else None
+    def public(self) -> Likeness | None:
+        """The baseline beside the public network, where that has such clients."""
+        return None
 
     def baseline(self) -> dict[str, str]:
         """The plan's baseline."""

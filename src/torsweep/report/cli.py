@@ -22,10 +22,6 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
-    live_tor: Annotated[
-        Path | None,
-        typer.Option(help="OnionPerf's or tornettools' file of public Tor, to show beside the results."),
-    ] = None,
     network_picture: Annotated[
         Path | None, typer.Option(help="PNG of one of the networks, as `network draw` writes it.")
     ] = None,
@@ -39,5 +35,5 @@ def report_command(
     from torsweep.storage import write_text
 
     given = parse_settings(settings)
-    page = gather(summaries, figures, experiment, networks, given, live_tor, network_picture)
+    page = gather(summaries, figures, experiment, networks, given, network_picture)
     write_text(out, render(page))

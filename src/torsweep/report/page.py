@@ -93,10 +93,11 @@ class Page:
 
     @property
     def live(self) -> TextTable | None:
-        """What runs had beside what public Tor has, where a file of it was given."""
+        """What runs had beside what public Tor has, where there are perf clients."""
         if self.likeness.source is None:
             return None
-        return TextTable("Beside live Tor", LIVE_HEADER, self.likeness.live)
+        rows = [beside.cells for beside in self.likeness.beside]
+        return TextTable("Beside public Tor", LIVE_HEADER, rows)
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -111,14 +112,12 @@ def gather(
     experiment_file: Path,
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
-    live_tor: Path | None = None,
     network_picture: Path | None = None,
 ) -> Page:
     """What a page says about the plan of these folders, whose claims were judged with ``settings``.
 
-    The file ``live_tor`` has measurements of the public network to stand beside it, ``network_picture`` is
-    what `torsweep network draw` made of one of the networks. Raises InputError when a file is missing or
-    damaged, or they are not all of one plan.
+    ``network_picture`` is what `torsweep network draw` made of one of the networks. Raises InputError when a
+    file is missing or damaged, or they are not all of one plan.
     """
     experiment = load_experiment(experiment_file, settings)
     plan = read_plan(summaries)
@@ -137,7 +136,7 @@ def gather(
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
         network_picture=None if network_picture is None else read_picture(network_picture),
-        likeness=likeness(summaries, live_tor),
+        likeness=likeness(summaries),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),
     )

@@ -35,6 +35,9 @@ PUBLIC_MEASURES: Mapping[str, str] = {
     "relay_goodput": "bytes/s that all relays together passed on; one value per day; tor_metrics files only",
 }
 
+USUAL_PUBLIC_TOR = Path("topologies/validation/onionperf-2019.json")
+"""What stands beside perf clients where the user gives no file: see topologies/SOURCES.md."""
+
 SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64})
 """A key of :data:`PUBLIC_MEASURES`; the perf client that measures the same (null: of no size); seconds, bytes
 per second, or a share."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.formats.files import KIB
-from torsweep.runsets.public_tor import read_public_tor
 from torsweep.runsets.reading import IMPORT
 from torsweep.stats.claims.judging import Question, above, below, within, within_factor
 from torsweep.stats.inference.intervals import (
@@ -39,7 +37,6 @@ from torsweep.stats.inference.intervals import (
 )
 from torsweep.stats.measures.downloads import goodput
 from torsweep.stats.statistic import NETWORKS_COLUMN, Analysis, Statistic, numbers, texts
-from torsweep.stats.streams.curves import CURVE_PROBABILITIES
 from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.stats.text import TextTable, percent_text
@@ -216,30 +213,4 @@ CHANGES = Statistic(
     rests_on=IMPORT,
     in_summary=_in_summary,
     rank=5,
-)
-
-
-def public_times(file: Path) -> pl.DataFrame:
-    """Quantiles of the times in ``file``: the columns of :data:`PUBLIC`. Some are of any size."""
-    found = read_public_tor(file)
-    frames = []
-    for metric in TIMES_FROM_REQUEST:
-        for kind in PERF_KINDS:
-            of_kind = pl.col("kind").is_null() | (pl.col("kind") == kind)
-            values = found.filter(pl.col("measure") == metric, of_kind)["value"].to_numpy()
-            if len(values):
-                quantiles = {"share": CURVE_PROBABILITIES, "time_s": np.quantile(values, CURVE_PROBABILITIES)}
-                frames.append(pl.DataFrame({"metric": metric, "kind": kind, **quantiles}))
-    if not frames:
-        raise InputError("holds no time of a download", file=file)
-    return pl.concat(frames)
-
-
-PUBLIC = Statistic(
-    "public",
-    "a quantile of a time of public Tor, where a file of it is given",
-    texts("time from the request, and the size that is downloaded", "metric", "kind")
-    | numbers("share of downloads, and the time by which it is complete", "share", "time_s"),
-    lambda analysis: None if analysis.public is None else public_times(analysis.public),
-    rests_on=IMPORT,
 )

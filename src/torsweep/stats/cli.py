@@ -99,6 +99,13 @@ def summarize_command(
     out: Annotated[
         Path, typer.Option(parser=OutputFolder(SUMMARIES_FOLDER), help="Folder for the summaries.")
     ],
+    live_tor: Annotated[
+        Path | None,
+        typer.Option(
+            help="OnionPerf's or tornettools' file of public Tor, to stand beside perf clients; when left"
+            " out, the one that ships."
+        ),
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""
@@ -107,7 +114,8 @@ def summarize_command(
     from torsweep.runsets.reading import PlanTables
     from torsweep.stats.summarize import summarize, write_summary
 
-    summary = summarize(PlanTables.open(tables), load_experiment(experiment, parse_settings(settings)))
+    spec = load_experiment(experiment, parse_settings(settings))
+    summary = summarize(PlanTables.open(tables), spec, live_tor)
     write_summary(summary, out)
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""

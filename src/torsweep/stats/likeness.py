@@ -1,25 +1,30 @@
 """Results of a plan beside OnionPerf's measurements of the public network.
 
-In: a folder of summaries; a file of the public network, if there is one. Out: :class:`Likeness`: how much
-relays were used in the plan's baseline, and rows of times and rates, here and in public Tor.
+In: a file of the public network, and the tables of a plan or a folder of its summaries. Out: public.csv,
+quantiles of public Tor; and :class:`Likeness`: how much relays were used in the plan's baseline, and rows of
+times and rates, here and in public Tor, how they compare.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
-from torsweep.runsets.public_tor import read_public_tor
+from torsweep.formats.files import KIB
+from torsweep.home import find
+from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
 from torsweep.stats.measures.measure import ALL
-from torsweep.stats.statistic import statistics
+from torsweep.stats.statistic import Analysis, Statistic, numbers, statistics, texts
+from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.text import interval_text
 
 GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
@@ -27,23 +32,106 @@ GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
     ("perf_5mib", "the last of 5 MiB", "goodput_last_fifth_median"),
 )
 
-LIVE_HEADER = ("median", "here: mean over networks [95 % interval]", "public Tor [quartiles]")
+LIVE_HEADER = (
+    "median",
+    "here: mean over networks [95 % interval]",
+    "public Tor [quartiles]",
+    "here / public Tor",
+    "greatest gap between the curves",
+)
 
-_Here = tuple[str, Interval | None, str, PerfKind | None, float]
+_QUARTILES = (0.25, 0.5, 0.75)
+_SHARES = np.union1d((np.arange(200) + 0.5) / 200, _QUARTILES)
+
+FIRST_BYTE, LAST_BYTE = "ttfb_after_command", "ttlb_after_command"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A quantity in runs of the baseline and in the public network: ``measure`` of the perf clients ``kind``.
+
+    ``here``: its median over networks; ``there``: quartiles of the public network; ``gap``: the greatest gap
+    between the curves of a time, NaN where there are none.
+    """
+
+    what: str
+    measure: str
+    kind: PerfKind
+    here: Interval | None
+    there: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    gap: float = math.nan
+
+    @property
+    def ratio(self) -> str:
+        """The median here over that in public Tor, as a text."""
+        known = self.here is not None and math.isfinite(self.here.mean)
+        return f"× {self.here.mean / self.there[1]:.2f}" if self.here is not None and known else "–"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A row under :data:`LIVE_HEADER`."""
+        low, middle, high = self.there
+        here = interval_text(self.here) if self.here is not None else "–"
+        gap = "–" if math.isnan(self.gap) else f"{self.gap:.2f}"
+        return self.what, here, f"{middle:.3f} [{low:.3f}, {high:.3f}]", self.ratio, gap
 
 
 @dataclass(frozen=True)
 class Likeness:
     """``utilisation`` of relays in the baseline by position, and of ``all``: means over networks as texts;
-    ``live`` has rows of :data:`LIVE_HEADER`, without a file none; ``source`` is the file's name."""
+    ``beside``: each quantity that public Tor has; ``public``: the quantiles there, as :data:`PUBLIC`."""
 
     utilisation: dict[str, str]
-    live: tuple[tuple[str, str, str], ...]
-    source: str | None
+    beside: tuple[Beside, ...] = ()
+    public: pl.DataFrame | None = None
+
+    @property
+    def source(self) -> str | None:
+        """The name of the file of public Tor."""
+        return None if self.public is None else str(self.public["file"][0])
 
 
-def likeness(summaries: Path, live_tor: Path | None) -> Likeness:
-    """What the summary in ``summaries`` has of this, beside the values in ``live_tor``.
+def public_quantiles(file: Path) -> pl.DataFrame:
+    """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`.
+
+    Where it lacks the time to the first byte of payload, that to the first byte of the answer is taken.
+    """
+    values = read_public_tor(file)
+    if values.filter(measure=FIRST_BYTE).is_empty():
+        values = values.with_columns(pl.col("measure").replace("round_trip", FIRST_BYTE))
+    frames = [
+        pl.DataFrame({"share": _SHARES, "value": np.quantile(group["value"].to_numpy(), _SHARES)}).select(
+            pl.lit(measure).alias("measure"), pl.lit(kind, pl.String).alias("kind"), pl.all()
+        )
+        for (measure, kind), group in values.group_by("measure", "kind", maintain_order=True)
+    ]
+    return pl.concat(frames).select(pl.lit(file.name).alias("file"), pl.all())
+
+
+def _public(analysis: Analysis) -> pl.DataFrame | None:
+    if analysis.once(perf_analysis) is None:
+        return None
+    return public_quantiles(analysis.public or find(USUAL_PUBLIC_TOR))
+
+
+PUBLIC = Statistic(
+    "public",
+    "a quantile of what OnionPerf measured of public Tor, to stand beside perf clients",
+    texts(
+        "the file that has it, what was measured, and of which size (null: of any)", "file", "measure", "kind"
+    )
+    | numbers("share of the values, and the value that they do not exceed (s, bytes/s)", "share", "value"),
+    _public,
+)
+
+
+def tells_of(kind: str) -> pl.Expr:
+    """The rows of :data:`PUBLIC` that tell of downloads of ``kind``."""
+    return pl.col("kind").is_null() | (pl.col("kind") == kind)
+
+
+def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
+    """What the summary in ``summaries`` has of this, beside ``live_tor``, or else the file it was made with.
 
     Raises InputError when either is not what it should be.
     """
@@ -51,16 +139,22 @@ def likeness(summaries: Path, live_tor: Path | None) -> Likeness:
 
     def rows_of(statistic: str) -> pl.DataFrame | None:
         known = statistics()[statistic]
-        if not (summaries / known.file).is_file():
-            return None
-        return known.read(summaries).filter(pl.col(knob) == level for knob, level in baseline.items())
+        return known.read(summaries) if (summaries / known.file).is_file() else None
 
-    measures, perf = rows_of("measures"), rows_of("perf_medians")
-    used = _measured(measures, "utilisation_total")
-    here = _here(measures, perf)
-    rows = () if live_tor is None else tuple(_beside(here, read_public_tor(live_tor)))
-    texts = {group: interval_text(interval) for group, interval in used.items()}
-    return Likeness(texts, rows, live_tor.name if live_tor else None)
+    def of_baseline(statistic: str) -> pl.DataFrame | None:
+        rows = rows_of(statistic)
+        return (
+            None if rows is None else rows.filter(pl.col(knob) == level for knob, level in baseline.items())
+        )
+
+    measures, perf = of_baseline("measures"), of_baseline("perf_medians")
+    public = rows_of("public") if live_tor is None else public_quantiles(live_tor)
+    used = {group: interval_text(share) for group, share in _measured(measures, "utilisation_total").items()}
+    if public is None:
+        return Likeness(used)
+    return Likeness(
+        used, tuple(_beside(_quantities(measures, perf), public, of_baseline("perf_curves"))), public
+    )
 
 
 def likeness_lines(found: Likeness) -> Iterator[str]:
@@ -68,7 +162,8 @@ def likeness_lines(found: Likeness) -> Iterator[str]:
     for group, text in found.utilisation.items():
         yield f"utilisation of {group} relays, in runs of the baseline: {text}"
     if found.source is not None:
-        rows = (LIVE_HEADER, *found.live)
+        yield f"public Tor: {found.source}"
+        rows = (LIVE_HEADER, *(beside.cells for beside in found.beside))
         widths = [max(len(row[column]) for row in rows) for column in range(len(LIVE_HEADER))]
         for row in rows:
             yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
@@ -95,32 +190,30 @@ def _perf_median(perf: pl.DataFrame | None, metric: str, kind: PerfKind) -> Inte
     return t_interval(medians.fill_null(math.nan).to_numpy())
 
 
-def _here(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[_Here]:
-    """What runs have, and the measure, kind and unit that it has in :mod:`torsweep.runsets.public_tor`."""
-    # How soon the first byte comes does not depend on the size; today's OnionPerf asks for 5 MiB.
-    metric = "ttfb_after_command"
-    yield "request to first byte, s", _perf_median(perf, metric, PERF_KINDS[-1]), metric, None, 1
-    metric = "ttlb_after_command"
-    for kind in PERF_KINDS:
-        yield (
-            f"request to last byte of {KIND_NAMES[kind]}, s",
-            _perf_median(perf, metric, kind),
-            metric,
-            kind,
-            1,
-        )
+def _quantities(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[Beside]:
+    for byte, measure in (("first", FIRST_BYTE), ("last", LAST_BYTE)):
+        for kind in PERF_KINDS:
+            what = f"request to {byte} byte of {KIND_NAMES[kind]}, s"
+            yield Beside(what, measure, kind, _perf_median(perf, measure, kind))
     built = _measured(measures, "build_time_median").get(ALL)
-    yield "circuit build time, s", built, "circuit_build_time", None, 1
+    yield Beside("circuit build time, s", "circuit_build_time", PERF_KINDS[0], built)
     for kind, part, name in GOODPUTS:
-        rate = _measured(measures, name).get(kind)
-        yield f"goodput of {part}, KiB/s", rate, "goodput", kind, 1024
+        yield Beside(f"goodput of {part}, KiB/s", "goodput", kind, _measured(measures, name).get(kind))
 
 
-def _beside(here: Iterable[_Here], public: pl.DataFrame) -> Iterator[tuple[str, str, str]]:
-    """A row for each quantity of ``here`` that ``public`` has."""
-    for what, interval, measure, kind, unit in here:
-        values = public.filter(pl.col("measure") == measure, pl.col("kind").eq_missing(pl.lit(kind)))["value"]
-        if values.len():
-            low, middle, high = ((values / unit).quantile(share, "linear") for share in (0.25, 0.5, 0.75))
-            text = interval_text(interval) if interval is not None else "–"
-            yield what, text, f"{middle:.3f} [{low:.3f}, {high:.3f}]"
+def _beside(
+    quantities: Iterable[Beside], public: pl.DataFrame, curves: pl.DataFrame | None
+) -> Iterator[Beside]:
+    """Those of ``quantities`` that ``public`` has, with what it has."""
+    for each in quantities:
+        there = public.filter(tells_of(each.kind), measure=each.measure)
+        if there.is_empty():
+            continue
+        values = there["value"].to_numpy() / (KIB if each.measure == "goodput" else 1)
+        low, middle, high = np.interp(_QUARTILES, there["share"], values)
+        gap = math.nan
+        if curves is not None:
+            own = curves.filter(metric=each.measure, kind=each.kind)
+            by_then = np.interp(own["time_s"], values, there["share"], left=0, right=1)
+            gap = float(np.abs(by_then - own["share"].to_numpy()).max(initial=0)) if own.height else gap
+        yield replace(each, there=(low, middle, high), gap=gap)

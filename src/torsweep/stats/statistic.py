@@ -56,7 +56,7 @@ class Analysis:
     """The variants of the plan, whether they have run or not, without what made them."""
     design: Design = FIXED
     public: Path | None = None
-    """A file of public Tor's times, to stand beside those of imports."""
+    """A file of public Tor, to stand beside perf clients in place of the one that ships."""
     known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)
 
     def once(self, work: Callable[[Analysis], T]) -> T:

@@ -61,8 +61,10 @@ class Summary:
         return self.frames[name]
 
 
-def analyse(tables: PlanTables, experiment: Experiment) -> Analysis:
+def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = None) -> Analysis:
     """What statistics and claims of ``tables``, a plan of ``experiment``, are worked out from.
+
+    ``public`` is a file of public Tor that takes the place of the one that ships.
 
     Raises InputError when the tables are of another experiment, or of other knobs than their plan has.
     """
@@ -73,16 +75,17 @@ def analyse(tables: PlanTables, experiment: Experiment) -> Analysis:
         claims_of(experiment),
         _settings(tables.provenance.knobs, experiment.knobs),
         [dict(variant.levels) for variant in experiment.plan(tables.provenance.plan).variants],
+        public=public,
     )
 
 
-def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
-    """The summary of ``tables``, a plan of ``experiment``.
+def summarize(tables: PlanTables, experiment: Experiment, public: Path | None = None) -> Summary:
+    """The summary of ``tables``, a plan of ``experiment``, beside the file ``public`` of public Tor.
 
     Raises InputError as :func:`analyse` does, and for a number of networks at which ``replicates: auto`` has
     no interim analysis.
     """
-    analysis = analyse(tables, experiment)
+    analysis = analyse(tables, experiment, public)
     if SOURCE not in analysis.levels:
         analysis.design = Design.of(experiment)
         analysis.design.check(len(tables.provenance.seeds))

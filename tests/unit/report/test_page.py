@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -23,6 +24,7 @@ from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, render
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.likeness import LAST_BYTE, Beside
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.summarize import read_shown_summary
 from torsweep.stats.text import interval_text
@@ -189,16 +191,15 @@ def test_how_much_relays_were_used_is_said(plan: Plan, outline: Outline) -> None
     assert f"Utilisation in the baselineall {mean:.3f} [" in " ".join(outline.text.split())
 
 
-def test_public_tor_stands_beside_the_runs(plan: Plan, tmp_path: Path) -> None:
-    file = tmp_path / "tor_metrics_2024-01-01.json"
-    times = {"51200": [1.0, 2.0, 6.0]}
-    document = {"download_times": times, "daily_counts": {}, "circuit_build_times": [0.25]}
-    file.write_text(json.dumps(document))
-    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks, live_tor=file)
-    said = render(page)
-    assert "Beside live Tor" in said
-    assert "Public Tor: tor_metrics_2024-01-01.json" in said
-    assert ("request to last byte of 50 KiB, s", "–", "2.000 [1.500, 4.000]") in page.likeness.live
+def test_public_tor_stands_beside_the_runs(plan: Plan) -> None:
+    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
+    assert "Beside public Tor" not in render(page)
+    public = pl.DataFrame({"file": ["onionperf-2019.json"]})
+    small = Beside("request to last byte of 50 KiB, s", LAST_BYTE, "perf_50kib", None, (1.5, 2.0, 4.0))
+    said = render(replace(page, likeness=replace(page.likeness, beside=(small,), public=public)))
+    assert "Beside public Tor" in said
+    assert "Public Tor: onionperf-2019.json" in said
+    assert all(text in said for text in ("2.000", "1.500", "4.000"))
 
 
 @pytest.mark.parametrize(

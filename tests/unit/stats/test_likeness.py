@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -9,8 +10,18 @@ import pytest
 
 from torsweep.config.overrides import Overrides
 from torsweep.errors import InputError
-from torsweep.runsets.public_tor import SCHEMA
-from torsweep.stats.likeness import LIVE_HEADER, Likeness, _beside, _here, likeness_lines
+from torsweep.home import find
+from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
+from torsweep.stats.likeness import (
+    FIRST_BYTE,
+    LIVE_HEADER,
+    Beside,
+    Likeness,
+    _beside,
+    _quantities,
+    likeness_lines,
+    public_quantiles,
+)
 
 MEASURES = pl.DataFrame(
     [
@@ -31,42 +42,64 @@ PERF = pl.DataFrame(
     ["metric", "kind", "median_s"],
     orient="row",
 )
-PUBLIC = pl.DataFrame(
+CURVES = pl.DataFrame(
     [
-        *(("ttlb_after_command", "perf_50kib", value) for value in (0.5, 1.0, 2.5)),
-        ("ttlb_after_command", "perf_5mib", 8.0),
-        ("circuit_build_time", None, 0.25),
-        ("goodput", "perf_1mib", 2048.0),
-        ("error_share", None, 0.04),
+        ("ttlb_after_command", "perf_50kib", share, time_s)
+        for share, time_s in ((0.1, 0.5), (0.6, 1.0), (0.9, 4.0))
     ],
-    SCHEMA,
+    ["metric", "kind", "share", "time_s"],
     orient="row",
 )
 
 
-def test_each_quantity_that_public_tor_has_is_a_row() -> None:
-    rows = {what: (here, public) for what, here, public in _beside(_here(MEASURES, PERF), PUBLIC)}
+@pytest.fixture
+def public(tmp_path: Path) -> pl.DataFrame:
+    file = tmp_path / "tor_metrics.json"
+    document = {
+        "download_times": {"51200": [0.5, 1.0, 2.5], "5242880": [8.0]},
+        "daily_counts": {},
+        "circuit_build_times": [0.25],
+        "circuit_rtt": [0.3],
+        "client_goodput": [8 * 2048.0],
+    }
+    file.write_text(json.dumps(document))
+    return public_quantiles(file)
+
+
+def test_each_quantity_that_public_tor_has_is_a_row(public: pl.DataFrame) -> None:
+    rows = {beside.what: beside for beside in _beside(_quantities(MEASURES, PERF), public, CURVES)}
+    small = rows["request to last byte of 50 KiB, s"]
     # Two networks with medians of 1 and 2 s: mean 1.5, and a t-interval that is wide.
-    assert rows["request to last byte of 50 KiB, s"][0].startswith("1.500 [-4.853")
-    assert rows["request to last byte of 50 KiB, s"][1] == "1.000 [0.750, 1.750]"
-    # Half of the downloads never completed there, so that there is no median.
-    assert rows["request to last byte of 5 MiB, s"] == ("–", "8.000 [8.000, 8.000]")
-    assert rows["circuit build time, s"] == ("0.500 [0.400, 0.600]", "0.250 [0.250, 0.250]")
-    assert rows["goodput of the second half of 1 MiB, KiB/s"] == ("100.000", "2.000 [2.000, 2.000]")
-    assert len(rows) == 4
+    assert small.cells[1].startswith("1.500 [-4.853")
+    assert small.cells[2:4] == ("1.000 [0.750, 1.750]", "× 1.50")
+    # By 4 s all are complete in public Tor, and nine tenths here; by 1 s one half there, and 0.6 here.
+    assert small.gap == pytest.approx(0.1, abs=0.01)
+    # Half of the downloads never completed here, so that there is no median.
+    assert rows["request to last byte of 5 MiB, s"].cells[1:] == ("–", "8.000 [8.000, 8.000]", "–", "–")
+    assert rows["circuit build time, s"].ratio == "× 2.00"
+    assert rows["goodput of the second half of 1 MiB, KiB/s"].cells[1:3] == (
+        "100.000",
+        "2.000 [2.000, 2.000]",
+    )
+    # Such files have the answer's first byte alone, of downloads of any size.
+    assert rows["request to first byte of 1 MiB, s"].there[1] == pytest.approx(0.3)
+    assert len(rows) == 7
 
 
-def test_a_summary_without_perf_clients_leaves_their_places_empty() -> None:
-    rows = dict((what, here) for what, here, _ in _beside(_here(None, None), PUBLIC))
-    assert set(rows.values()) == {"–"}
+def test_what_ships_has_the_medians_that_onionperf_measured() -> None:
+    public = public_quantiles(find(USUAL_PUBLIC_TOR))
+    rows = {beside.what: beside.there[1] for beside in _beside(_quantities(None, None), public, None)}
+    assert rows["request to first byte of 50 KiB, s"] == pytest.approx(0.40, abs=0.01)
+    assert rows["request to last byte of 1 MiB, s"] == pytest.approx(3.35, abs=0.01)
+    assert rows["request to last byte of 5 MiB, s"] == pytest.approx(11.1, abs=0.1)
 
 
-def test_lines_stand_under_one_another() -> None:
-    found = Likeness({"all": "0.6", "guard": "0.7"}, (("first byte, s", "1.0", "2.0 [1.0, 3.0]"),), "a.json")
+def test_lines_stand_under_one_another(public: pl.DataFrame) -> None:
+    found = Likeness({"all": "0.6"}, (Beside("first byte, s", FIRST_BYTE, "perf_1mib", None),), public)
     lines = list(likeness_lines(found))
     assert lines[0] == "utilisation of all relays, in runs of the baseline: 0.6"
-    assert lines[2].startswith(LIVE_HEADER[0])
-    assert lines[3].index("1.0") == lines[2].index(LIVE_HEADER[1])
+    assert lines[1] == "public Tor: tor_metrics.json"
+    assert lines[3].index("–") == lines[2].index(LIVE_HEADER[1])
 
 
 def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
-from torsweep.runsets.reading import IMPORT
+from torsweep.config.traffic import PERF_KINDS
 from torsweep.stats.inference.intervals import bands
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -150,7 +150,7 @@ CURVES = Statistic(
         lambda analysis: curves(
             analysis.once(measured_downloads),
             analysis.knobs,
-            tuple(METRICS) if IMPORT in analysis.levels else ("ttfb", "ttlb"),
+            tuple(METRICS) if analysis.tables.kinds == PERF_KINDS else ("ttfb", "ttlb"),
             analysis.baseline,
         )
     ),
