@@ -18,7 +18,7 @@ def tells_round_trip(tcpi_rtt: object) -> str:
 SERIES_OPTIONS = {
     *("TokenBucketRefillMode", "TokenBucketRefillPhase", "CircuitPolicy", "CircuitRoundRobinQuantum"),
     *("StreamActivationOrder", "StreamPackaging", "CellTraceFile"),
-    *("TokenBucketRefillRemainder", "TCPNoDelay"),
+    *("TokenBucketRefillRemainder", "TCPNoDelay", "CircuitPathsFile"),
 }
 """What only a tor with the project's series knows."""
 

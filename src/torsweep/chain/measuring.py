@@ -139,6 +139,7 @@ async def _live(
     try:
         await running.bring_up()
         turn = Turns(running, plan, lengths)
+        await turn.begin()
         pids = {os.getpid(), *(child.handle.pid for child in running.children.values())}
         began, before = time.monotonic(), process_times(PROC)
         for number, chosen in enumerate(order, 1):
@@ -161,6 +162,11 @@ class Turns:
         self._opened = 0
         network = running.layout.network
         self._server = address(network.node_of[network.servers[0].name])
+
+    async def begin(self) -> None:
+        """Close the circuits that stand ready: one that no stream uses would take cells from the others."""
+        await self._running.controls[CLIENT_NAME].ask("SETCONF __DisablePredictedCircuits=1")
+        await self._close_circuits()
 
     async def measure(self, number: int, chains: tuple[RelayChain, ...]) -> list[Sample]:
         """Load ``chains`` at once; each takes the next paths of the client's.

@@ -240,10 +240,6 @@ class ChainNetwork(RunningNetwork):
         variant = self.variants.get(place.name)
         return super().environment_of(place) | dict(variant.environment if variant else {})
 
-    def builds_ahead(self) -> bool:
-        """A circuit that nobody has asked for would take cells from those that are measured."""
-        return False
-
     def lines_of(self, place: Place) -> tuple[str, ...]:
         """The torrc lines of the variant of ``place``, with the path of its ring filled in."""
         variant = self.variants.get(place.name)

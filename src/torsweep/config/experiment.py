@@ -270,6 +270,10 @@ class Experiment(Section):
             problem, accepted = "is the bundle without options", "{}; another name for options"
             raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)
         check_contents("options", {name: bundle.content for name, bundle in self.bundles.items()})
+        for name, bundle in self.bundles.items():
+            if self.pairing != FREE and bundle.about_paths:
+                problem = f"would hide what options.{name} changes: {bundle.about_paths} is about paths"
+                raise RefusedValue(problem, key="pairing", value=self.pairing, accepted=FREE)
         return self
 
     @model_validator(mode="after")

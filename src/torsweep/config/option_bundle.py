@@ -32,6 +32,14 @@ ENGINES_DECIDE = (
 )
 """Options without which there is no private network: an engine gives each process its own."""
 
+_PATHS = re.compile(
+    r"(entry|exit|middle|exclude|excludeexit|strict)nodes$|.*guard|(use)?bridges?$|nodefamily$|use-family"
+    r"|enforcedistinctsubnets$|pathsneeded|min_paths|pathbias|pb_|.*circuitbuildtimeout|cbt|conflux|cfx_"
+    r"|v3bandwidthsfile$|maxunmeasuredbw$|bwweightscale$|__disablepredicted",
+    re.IGNORECASE,
+)
+"""How options and consensus parameters begin by which tor chooses paths, builds circuits or joins them."""
+
 _OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}\Z")
 
@@ -70,6 +78,11 @@ class OptionBundle(Section):
         """What two bundles have in common if they do the same: tor reads options in any case of letters."""
         torrc = {option.lower(): value for option, value in self.torrc.items()}
         return (torrc, dict(self.consensus), self.on if torrc else None)
+
+    @property
+    def about_paths(self) -> str:
+        """The first name by which tor chooses other paths, or builds circuits in another way; else empty."""
+        return next((name for name in (*self.torrc, *self.consensus) if _PATHS.match(name)), "")
 
     @model_validator(mode="after")
     def _is_for_tor(self) -> Self:

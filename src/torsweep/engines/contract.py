@@ -63,8 +63,7 @@ class Engine:
     of the machine. ``unsupported`` says, a line each, why the engine does not run on this platform at all.
     ``files`` are those that its runs leave beside the tables of every engine. ``runs_tor`` is false of a
     model; the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself.
-    Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
-    ``takes_tornettools``, it plays networks that tornettools made.
+    Where it ``takes_tornettools``, it plays networks that tornettools made.
 
     ``caution`` says, for pages and doctor, why
     its times may differ from those of tor on a real kernel; empty where tor runs on one. ``note`` is for
@@ -86,7 +85,6 @@ class Engine:
     runs_tor: bool = True
     takes_threads: bool = False
     real_time: bool = False
-    takes_paths: bool = True
     takes_tornettools: bool = False
     caution: str = ""
     note: str = ""

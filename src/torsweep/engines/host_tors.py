@@ -13,9 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network
+from torsweep.network.relays import only_paths
 from torsweep.tor import TOOLS
 from torsweep.tor.build import BuiltTor, find_build
 from torsweep.tor.program import options_of
@@ -70,6 +72,14 @@ class HostTors:
             problem = lacking(run.tor, self.options(host), build=named, traced=host in traced)
             if problem is not None:
                 raise problem
+        if run.paths and run.paths != only_paths(network):
+            for client in network.clients:
+                if PATHS_OPTION not in self.options(client.name):
+                    raise InputError(
+                        f"cannot be had: tor {self.of(client.name).version} has no {PATHS_OPTION}",
+                        key="paths",
+                        accepted="pairing: free, or a tor with the series",
+                    )
         for authority in network.authorities:
             for relay in network.relays:
                 if self._turns_away(authority.name, relay.name):

@@ -113,6 +113,22 @@ def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str
     return [*lines, *(vegas_log_lines(log) if logs_round_trips(run.tor, relay) else ())]
 
 
+PATHS_OPTION = "CircuitPathsFile"
+"""The option of the series by which the tor of a client takes the paths of its circuits from a file."""
+
+CIRCUIT_PATHS_FILE = "circuit-paths"
+
+
+def paths_text(run: RunSpec, identities: Identities, client: str, known: Set[str] | None) -> str:
+    """What stands in the file of paths of ``client``, whose tor knows the options ``known``, a line each.
+
+    Empty where tor chooses: the run has no paths, or there is only one, and tor lacks the option.
+    """
+    takes = known is None or PATHS_OPTION in known
+    paths = (run.paths or {}).get(client, ()) if takes else ()
+    return "".join(" ".join(f"${identities.relays[name]}" for name in path) + "\n" for path in paths)
+
+
 def _directory_authorities(network: Network, identities: Identities) -> str:
     """The DirAuthority lines of every torrc of ``network``."""
     return "\n".join(

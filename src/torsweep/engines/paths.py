@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path as FilePath
+from typing import Any
 
 import polars as pl
 
@@ -158,3 +159,33 @@ def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
         if len(relays := path.split(",")) == 3:
             paths.setdefault(client, []).append(relays)
     return paths
+
+
+def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | None) -> dict[str, Any]:
+    """What provenance says of the ``paths`` that clients were to take; nothing where tor chose.
+
+    That is how many circuits they used, and streams on them, and how many had the path of their turn.
+
+    ``circuits`` is a circuits table; a client's circuits count in order of first use.
+    """
+    if paths is None:
+        return {}
+    turns = pl.DataFrame(
+        [(client, turn, ",".join(path)) for client, own in paths.items() for turn, path in enumerate(own)],
+        schema={"client": pl.String, "turn": pl.Int64, "due": pl.String},
+        orient="row",
+    )
+    used = circuits.filter(pl.col("streams") > 0, pl.col("client").is_in(list(paths)))
+    used = used.sort("client", "first_use_us", "circuit").join(
+        turns.group_by("client").agg(paths=pl.len()), on="client"
+    )
+    turn = pl.int_range(pl.len()).over("client") % pl.col("paths")
+    on_path = pl.col("path").eq_missing(pl.col("due"))
+    seen = used.with_columns(turn=turn).join(turns, on=["client", "turn"], how="left").filter(on_path)
+    counts = {
+        "circuits": used.height,
+        "circuits_on_their_path": seen.height,
+        "streams": int(used["streams"].sum()),
+        "streams_on_their_path": int(seen["streams"].sum()),
+    }
+    return {"common_paths": counts}

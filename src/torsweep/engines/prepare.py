@@ -19,7 +19,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.tor_settings import TorSettings, Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
-from torsweep.config.variant import FREE, Pairing, Variant
+from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
     RUN_FILE,
@@ -92,7 +92,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         },
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
-        pairing=_pairing(experiment.pairing, engine),
+        pairing=experiment.pairing,
     )
 
 
@@ -128,15 +128,6 @@ def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunT
             problem = f"{kind} clients draw from a table what this knob sets"
             raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles there")
     return does.model_copy(update=changed)
-
-
-def _pairing(pairing: Pairing, engine: str) -> Pairing:
-    """``pairing``, unless ``engine`` cannot be given paths."""
-    if pairing != FREE and not find_engine(engine).takes_paths:
-        takers = ", ".join(name for name, each in ENGINES.items() if each.takes_paths)
-        problem = f"under {engine} tor chooses its circuits itself"
-        raise InputError(problem, key="pairing", value=pairing, accepted=f"{FREE}, or engine {takers}")
-    return pairing
 
 
 def build_run(
@@ -182,6 +173,9 @@ def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> d
 
 def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
     """InputError for anything but tor and its options: no more can be changed in a network of tornettools."""
+    if settings.pairing != FREE:
+        problem = "cannot be had in a network of tornettools: tor chooses its paths there"
+        raise InputError(problem, file=file, key="pairing", value=settings.pairing, accepted=FREE)
     for knob, level in variant.levels:
         if KNOBS[knob].target not in ("tor_build", "options"):
             problem = "is nothing that can be changed in a network of tornettools"

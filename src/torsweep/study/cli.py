@@ -121,7 +121,10 @@ def compare_command(
     ] = None,
     pairing: Annotated[
         str | None,
-        typer.Option(help="free: tor chooses paths; paths: both sides get the same (emulation only)."),
+        typer.Option(
+            help="paths: both sides take the same paths; free: tor chooses them, for changes of paths,"
+            " guards, circuits or conflux. When left out, paths where the change allows it."
+        ),
     ] = None,
     study: Annotated[
         Path | None,
@@ -143,29 +146,29 @@ def compare_command(
     if are_imports(candidate, baseline):
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
-    from torsweep.config.variant import FREE
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
+    from torsweep.study.pairing import choose_pairing
     from torsweep.study.play import Play
     from torsweep.study.tornets import read_tornets
     from torsweep.study.venue import choose_venue
     from torsweep.study.workload import plan_lines
 
     tornets = read_tornets(network or [])
-    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
-    setup = Setup.read(tornets, **options)
     sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
     change = read_change(sides)
-    if change.has_arti and setup.pairing != FREE:
-        typer.echo("torsweep: Arti chooses its paths itself, so both sides do: pairing free", err=True)
-        setup = setup.model_copy(update={"pairing": FREE})
+    note = ""
     if tornets is None:
-        venue = choose_venue(engine, network[0] if network else None, setup.pairing)
+        pairing, note = choose_pairing(pairing, change)
+    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
+    setup = Setup.read(tornets, **options)
+    if tornets is None:
+        venue = choose_venue(engine, network[0] if network else None)
     else:
         venue = tornets.venue(engine)
-    for note in change.notes:
-        typer.echo(f"torsweep: {note}", err=True)
+    for line in filter(None, (*change.notes, note)):
+        typer.echo(f"torsweep: {line}", err=True)
     command = f"torsweep compare {shlex.join(sides.words)}"
     made = make_study(change, setup, venue.network, study, command, tornets)
     experiment = made.experiment()

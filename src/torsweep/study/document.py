@@ -25,7 +25,7 @@ from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import AUTO, Replicates
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
-from torsweep.config.variant import FREE, Pairing
+from torsweep.config.variant import FREE, PATHS, Pairing
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
@@ -38,7 +38,7 @@ from torsweep.study.look_record import read_looks, with_look
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, write_study
 from torsweep.study.tornets import TORNET_ENGINE, Tornets
-from torsweep.study.venue import engines_for
+from torsweep.study.venue import engines_of_tor
 
 PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"
@@ -50,7 +50,7 @@ _PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
 _PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
 """The clients that measure in networks of tornettools."""
 
-USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": FREE}
+USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": PATHS}
 
 GROWTH = {"networks": 40, "batch": 8}
 """The budget of ``--networks auto``."""
@@ -213,7 +213,7 @@ def _document(
     document = {
         "question": f"What do {'web and bulk' if sampled else 'perf'} clients notice of {title}?",
         "report": {"title": title, "source": ""},
-        "engines": engines_for(setup.pairing) if sampled else [TORNET_ENGINE],
+        "engines": engines_of_tor() if sampled else [TORNET_ENGINE],
         "network": network,
         "replicates": setup.networks,
         "precision": {},

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.config.variant import FREE, Pairing
 from torsweep.doctor.diagnose import shortfalls
 from torsweep.engines.selection import (
     AUTO_ENGINE,
@@ -36,13 +35,13 @@ class Venue:
     why: str
 
 
-def engines_for(pairing: Pairing) -> tuple[str, ...]:
-    """The engines that run real tor and, where paths are given, take them; those on a real kernel first."""
-    able = (each for each in ENGINES.values() if each.runs_tor and (pairing == FREE or each.takes_paths))
+def engines_of_tor() -> tuple[str, ...]:
+    """The engines that run real tor, those on a real kernel first."""
+    able = (each for each in ENGINES.values() if each.runs_tor)
     return tuple(each.name for each in sorted(able, key=lambda each: bool(each.caution)))
 
 
-def choose_venue(name: str, network: str | None, pairing: Pairing = FREE) -> Venue:
+def choose_venue(name: str, network: str | None) -> Venue:
     """Where a comparison is played: in the engine ``name``, or for ``auto`` in the first that can.
 
     Raises InputError for the model and for what is no engine, ToolMissing, which says what to install, where
@@ -51,9 +50,9 @@ def choose_venue(name: str, network: str | None, pairing: Pairing = FREE) -> Ven
     network = network or USUAL_NETWORK
     config = load_network_config(network)
     if name != AUTO_ENGINE:
-        return Venue(_named_engine(name, pairing), network, "asked for")
+        return Venue(_named_engine(name), network, "asked for")
     machine, against = read_machine(), dict[str, str]()
-    for engine in engines_for(pairing):
+    for engine in engines_of_tor():
         why_not = lacking(engine) or _too_large(engine, network, config, machine)
         if not why_not:
             return Venue(installed_kind(engine), network, _because(engine, network, against))
@@ -78,12 +77,9 @@ def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str]
     return kind
 
 
-def _named_engine(name: str, pairing: Pairing) -> str:
-    own_paths = "does not take paths from outside: tor chooses them there"
-    problems = {
-        each.name: own_paths if each.runs_tor else "does not run real tor" for each in ENGINES.values()
-    }
-    return require_among(name, engines_for(pairing), problems, "is no engine")
+def _named_engine(name: str) -> str:
+    problems = {each.name: "does not run real tor" for each in ENGINES.values() if not each.runs_tor}
+    return require_among(name, engines_of_tor(), problems, "is no engine")
 
 
 def installed_kind(engine: str) -> str:

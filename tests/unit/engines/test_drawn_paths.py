@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from bench.path_choice import compare
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.engines.paths import LEAST_PAUSE_NS, MOST_CIRCUITS, PathChooser, circuits_needed
+from torsweep.config.option_bundle import OptionBundle
+from torsweep.engines.paths import LEAST_PAUSE_NS, MOST_CIRCUITS, PathChooser, circuits_needed, common_paths
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.errors import InputError
@@ -157,14 +159,50 @@ def test_a_run_is_made_anew_when_its_pairing_changes() -> None:
     assert "pairing" not in settings[0]
 
 
-@pytest.mark.parametrize("engine", ["shadow", "shadow-no-rtt"])
-def test_shadow_refuses_pairing_by_paths(engine: str) -> None:
-    experiment = _experiment(pairing="paths")
-    message = (
-        rf"^pairing: under {engine} tor chooses its circuits itself, got 'paths'; accepted: free, or engine"
+def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> None:
+    paths = {"web1": (("a", "b", "c"), ("d", "e", "f")), "web2": (("g", "h", "i"),)}
+    rows = [
+        ("web1", 3, 20, "d,e,f", 5),
+        ("web1", 4, 10, "a,b,c", 1),
+        ("web1", 7, 30, "a,b,c", 2),
+        ("web1", 9, None, "x,y,z", 0),
+        ("web2", 1, 5, "g,h,x", 4),
+    ]
+    names = ["client", "circuit", "first_use_us", "path", "streams"]
+    circuits = pl.DataFrame(rows, schema=names, orient="row")
+    assert common_paths(circuits, paths)["common_paths"] == {
+        "circuits": 4,
+        "circuits_on_their_path": 3,
+        "streams": 12,
+        "streams_on_their_path": 8,
+    }
+    assert common_paths(circuits, None) == {}
+
+
+@pytest.mark.parametrize("name", ["EntryNodes", "numentryguards", "PathsNeededToBuildCircuits"])
+def test_options_about_paths_are_refused_with_common_ones(name: str) -> None:
+    changes = {"options": {"mine": {"torrc": {name: 1}}}, "knobs": {"options": ["default", "mine"]}}
+    with pytest.raises(InputError, match=rf"pairing: would hide what options.mine changes: {name} is about"):
+        _experiment(pairing="paths", **changes)
+
+
+def test_which_consensus_parameters_are_about_paths() -> None:
+    about = (
+        "guard-n-primary-guards",
+        "cbtquantile",
+        "cfx_enabled",
+        "bwweightscale",
+        "min_paths_for_circs_pct",
     )
-    with pytest.raises(InputError, match=message):
-        run_settings(experiment, engine, "2012", experiment.variant(""))
+    assert all(OptionBundle(consensus={name: 1}).about_paths == name for name in about)
+    others = (
+        "cc_vegas_alpha",
+        "circwindow",
+        "cellq_high",
+        "KISTSchedRunInterval",
+        "DoSCircuitCreationEnabled",
+    )
+    assert not any(OptionBundle(consensus={name: 1}).about_paths for name in others)
 
 
 def test_another_pairing_is_refused() -> None:

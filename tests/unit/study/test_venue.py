@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from torsweep.config.variant import Pairing
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.machine import Machine, read_machine
 from torsweep.study import venue
@@ -66,21 +65,16 @@ def test_without_any_engine_it_says_what_to_install(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pairing", "problem"),
+    ("name", "problem"),
     [
-        (
-            "cellsim",
-            "free",
-            "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation",
-        ),
-        ("ns3", "free", "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
-        ("shadow", "paths", "--engine: does not take paths from outside"),
+        ("cellsim", "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation, shadow"),
+        ("ns3", "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
     ],
 )
-def test_engines_that_cannot(here, name: str, pairing: Pairing, problem: str) -> None:
+def test_engines_that_cannot(here, name: str, problem: str) -> None:
     here()
     with pytest.raises(InputError, match=re.escape(problem)):
-        choose_venue(name, None, pairing)
+        choose_venue(name, None)
 
 
 def test_an_engine_that_is_asked_for_has_to_be_here(here) -> None:

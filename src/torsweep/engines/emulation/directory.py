@@ -21,13 +21,16 @@ from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.hosts import (
+    CIRCUIT_PATHS_FILE,
     DIR_PORT,
     OR_PORT,
+    PATHS_OPTION,
     Identities,
     address,
     arti_config,
     host_torrc,
     key_torrc,
+    paths_text,
     recording_lines,
     v3_identity,
 )
@@ -215,6 +218,11 @@ class Place:
         return self.folder / "log"
 
     @property
+    def paths(self) -> Path:
+        """The file of its circuits' paths, where these are prescribed."""
+        return self.folder / CIRCUIT_PATHS_FILE
+
+    @property
     def ring(self) -> Path:
         """Where it records its cells, if it is traced."""
         return self.folder / RING_FILE
@@ -279,6 +287,8 @@ class ProcessLayout:
             "vote_delay_s": str(SHORTEST_VOTE_DELAY_S),
         }
         lines = self._lines(place)
+        if paths_text(self.run, identities, place.name, known):
+            lines.append(f"{PATHS_OPTION} {place.paths}")
         return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
 
     def arti_config(self, place: Place, identities: Identities) -> str:
@@ -306,10 +316,6 @@ class ProcessLayout:
         """Where the authorities read the weights."""
         return self.folder / "bandwidths"
 
-    def paths_of(self, client: str) -> tuple[tuple[str, str, str], ...]:
-        """The paths that ``client`` is to take; none where tor chooses."""
-        return (self.run.paths or {}).get(client, ())
-
     def _lines(self, place: Place) -> list[str]:
         # tor looks for this process every 15 s; if the engine has been killed, the kernel ends tor sooner.
         lines = [f"__OwningControllerProcess {os.getpid()}"]
@@ -323,7 +329,7 @@ class ProcessLayout:
             relay = next(relay for relay in self.network.relays if relay.name == place.name)
             lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
             return lines + recording_lines(self.run, relay, str(place.ring), str(place.folder / VEGAS_LOG))
-        return [*lines, "__LeaveStreamsUnattached 1"] if self.paths_of(place.name) else lines
+        return lines
 
     def _socks_port(self, place: Place) -> str:
         if place.role != "client":

@@ -18,13 +18,16 @@ from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns, draw
 from torsweep.engines.hosts import (
+    CIRCUIT_PATHS_FILE,
     CONTROL_PORT,
     DIR_PORT,
     OR_PORT,
+    PATHS_OPTION,
     SOCKS_PORT,
     address,
     arti_config,
     host_torrc,
+    paths_text,
     recording_lines,
 )
 from torsweep.engines.run_spec import RunSpec
@@ -251,7 +254,10 @@ class _Builder:
 
     def _client_torrc(self, name: str) -> str:
         """The torrc of the client ``name``, which it shares with all clients that have the same."""
-        text = self._torrc("client", name)
+        paths = paths_text(self.run, self.keys.identities, name, self.tools.tors.options(name))
+        if paths:
+            (self.template / name / CIRCUIT_PATHS_FILE).write_text(paths)
+        text = self._torrc("client", name, [f"{PATHS_OPTION} {CIRCUIT_PATHS_FILE}"] if paths else [])
         if text not in self.client_torrcs:
             number = len(self.client_torrcs)
             self.client_torrcs[text] = f"client{number or ''}.torrc"

@@ -100,7 +100,6 @@ ENGINE = Engine(
     files=(COSTS_FILE, PATHS_FILE),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     takes_threads=True,
-    takes_paths=False,
     takes_tornettools=True,
     caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
     trial=lambda: round_trips(require_tool("shadow").path).text,

@@ -40,7 +40,6 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import read_latency, read_network
-from torsweep.network.relays import only_paths
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import RUN_FOLDER
@@ -57,11 +56,6 @@ def _read_run(run_directory: Path) -> RunSpec:
     file = run_directory / RUN_FILE
     if run.engine not in (MEASURING, NOT_MEASURING):
         raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
-    if run.paths is not None and run.paths != only_paths(
-        read_network(run_directory / run.network, latency=False)[0]
-    ):
-        accepted = "null (pairing: free), or the only path of a chain"
-        raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
     consensus_parameters(run.tor)
     return run
 

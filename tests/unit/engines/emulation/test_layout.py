@@ -20,7 +20,7 @@ from torsweep.engines.emulation.directory import (
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP
-from torsweep.engines.hosts import address
+from torsweep.engines.hosts import address, paths_text
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError
 from torsweep.network.model import Network
@@ -100,10 +100,14 @@ def test_the_authority_knows_what_relays_are_for_and_what_they_weigh():
     assert lines[-1] == f"node_id=${4:040X} bw=0"
 
 
-def test_clients_with_paths_leave_their_streams_to_the_engine():
-    given, free = made(), made(paths=None)
-    assert "__LeaveStreamsUnattached" in options(given, given.clients[0])
-    assert "__LeaveStreamsUnattached" not in options(free, free.clients[0])
+def test_the_tor_of_a_client_takes_the_paths_of_its_circuits_from_a_file():
+    common, free = made(), made(paths=None)
+    assert options(common, common.clients[0])["CircuitPathsFile"] == "/runs/bulk1/circuit-paths"
+    assert "CircuitPathsFile" not in options(free, free.clients[0])
+    known = frozenset({"CircuitPathsFile"})
+    text = paths_text(common.run, identities(common), "bulk1", known)
+    assert text == f"${0:040X} ${1:040X} ${2:040X}\n"
+    assert not paths_text(common.run, identities(common), "bulk1", frozenset())
 
 
 @pytest.mark.parametrize("isolated", [False, True])

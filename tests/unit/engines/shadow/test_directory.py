@@ -123,6 +123,24 @@ def test_clients_are_traced_unless_asked_not_to_be(
     assert [Path(process["path"]).name for process in hosts["relay1"]["processes"]] == ["tor", "oniontrace"]
 
 
+def test_clients_share_a_torrc_and_each_has_paths_of_its_own(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
+) -> None:
+    path = ("relay1", "relay5", "relay2")
+    paths = {"web1": (path,), "web2": (path, ("relay3", *path[1:]))}
+    _write(run.model_copy(update={"paths": paths}), network, rtt_us, keys, tools, folder)
+    relays, hosts = keys.identities.relays, folder / "template/hosts"
+    first = " ".join(f"${relays[name]}" for name in path)
+    assert (hosts / "web1/circuit-paths").read_text() == f"{first}\n"
+    assert (hosts / "web2/circuit-paths").read_text().splitlines()[1].startswith(f"${relays['relay3']} ")
+    assert not (hosts / "bulk1/circuit-paths").exists()
+    arguments = {
+        name: _configuration(folder)["hosts"][name]["processes"][0]["args"]
+        for name in ("web1", "web2", "bulk1")
+    }
+    assert arguments["web1"] == arguments["web2"] != arguments["bulk1"]
+
+
 def test_authorities_know_each_other_the_positions_and_the_weights(
     written: dict[str, Any], folder: Path, keys: Keys
 ) -> None:

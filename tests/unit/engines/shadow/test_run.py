@@ -53,7 +53,6 @@ def test_a_network_that_has_changed_since_is_refused(
     ("changes", "message"),
     [
         ({"engine": "cellsim"}, r"engine: was prepared for another engine, got 'cellsim'"),
-        ({"paths": {"web1": [["relay1", "relay5", "relay2"]]}}, r"paths: tor chooses its circuits itself"),
     ],
 )
 def test_a_run_that_shadow_cannot_run_is_refused(

@@ -45,6 +45,7 @@ from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
+from torsweep.engines.paths import common_paths
 from torsweep.engines.prepare import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
@@ -246,7 +247,10 @@ def _counters(measured: Measured) -> dict[str, int]:
     return {outcome: outcomes.count(outcome) for outcome in ("complete", "failed", "timeout", "unfinished")}
 
 
-def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measured, links: Links) -> None:
+def _write_tables(
+    run_directory: Path, running: RunningNetwork, measured: Measured, links: Links
+) -> dict[str, Any]:
+    """Write the tables; what provenance has of the paths that clients were to take."""
     zero_ns, end_ns = measured.zero_ns, measured.end_ns
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
@@ -256,7 +260,8 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
         circuits = {}
     write_table(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
     write_table(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
-    write_table(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
+    seen = circuits_frame(circuits, measured.downloads, zero_ns)
+    write_table(run_directory, CIRCUITS, seen)
     write_table(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
     write_table(run_directory, RECEIVED, received_frame(measured.received))
     write_table(run_directory, WIRE, wire_frame(links))
@@ -265,6 +270,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network, running.ready_us))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
+    return common_paths(seen, running.layout.run.paths)
 
 
 def _leave_results(
@@ -277,7 +283,7 @@ def _leave_results(
     layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
     links = read_links(folder / LINKS_FILE, zero_ns, measured.end_ns)
     measured.pace.refuse_late(folder, links.late_share)
-    _write_tables(run_directory, running, measured, links)
+    taken = _write_tables(run_directory, running, measured, links)
     traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
     followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
     for place in layout.places:
@@ -289,7 +295,7 @@ def _leave_results(
         "pace": measured.pace.document(),
         "late_share": round(links.late_share, 5),
         "linkem": links.summary,
-        "counters": _counters(measured),
+        "counters": {**_counters(measured), **taken},
         "tracing": traced,
         **followed,
     }

@@ -32,7 +32,7 @@ from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
-from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address
+from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
 from torsweep.tor.torrc import bandwidths_text, environment
@@ -108,12 +108,10 @@ class RunningNetwork:
         self._require_consensus()
         await self._rest()
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
-        await asyncio.gather(*(self._follow_client(place, identities, names) for place in layout.clients))
+        await asyncio.gather(*(self._follow_client(place, names) for place in layout.clients))
 
     def close(self) -> None:
         """Hang up on every tor."""
-        for follower in self.followers.values():
-            follower.close()
         for control in self.controls.values():
             control.close()
 
@@ -175,7 +173,10 @@ class RunningNetwork:
             command: list[str | Path] = [program, "proxy", "-c", place.arti_config]
             place.arti_config.write_text(text, encoding="utf-8")
         else:
-            text = self.layout.torrc(place, identities, self.tors.options(place.name))
+            known = self.tors.options(place.name)
+            if paths := paths_text(self.layout.run, identities, place.name, known):
+                place.paths.write_text(paths, encoding="utf-8")
+            text = self.layout.torrc(place, identities, known)
             text += "".join(f"{line}\n" for line in self.lines_of(place))
             place.torrc.write_text(text, encoding="utf-8")
             command = [program, "-f", place.torrc, "--defaults-torrc", place.folder / "no-defaults"]
@@ -193,10 +194,6 @@ class RunningNetwork:
     def lines_of(self, place: Place) -> tuple[str, ...]:
         """Lines of its torrc that only ``place`` has, after all others."""
         return ()
-
-    def builds_ahead(self) -> bool:
-        """Whether clients whose paths are given keep a circuit ready for the next path, as tor's own do."""
-        return True
 
     async def _control(self, place: Place) -> Control:
         if place.name not in self.controls:
@@ -314,18 +311,14 @@ class RunningNetwork:
         require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
         self.parameters = consensus.parameters
 
-    async def _follow_client(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
-        client = next(client for client in self.layout.network.clients if client.name == place.name)
-        paths = tuple(
-            tuple(identities.relays[name] for name in path) for path in self.layout.paths_of(place.name)
-        )
-        isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
+    async def _follow_client(self, place: Place, names: dict[str, str]) -> None:
         if self.tors.is_arti(place.name):
+            client = next(client for client in self.layout.network.clients if client.name == place.name)
+            isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
             socks = LoopbackPort(self.namespaces[place.name], SOCKS_PORT)
             self.followers[place.name] = Unfollowed(socks, isolated)
             return
-        control, ahead = await self._control(place), self.builds_ahead()
-        follower = ClientFollower(control, paths, names, isolated=isolated, ahead=ahead)
+        follower = ClientFollower(await self._control(place), names)
         self.followers[place.name] = follower
         await follower.open()
 

@@ -1,0 +1,45 @@
+"""Common paths are the usual, unless the change would hide behind them, or a tor cannot take them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torsweep.errors import InputError
+from torsweep.study.change import Sides, TorChange, read_change
+from torsweep.study.pairing import choose_pairing
+
+
+def _with(tors: dict[str, dict[str, str]]) -> TorChange:
+    return TorChange({"tor": ("stock", "mine")}, tors, {}, "mine", "Debian's tor", ())
+
+
+def test_both_sides_take_the_same_paths_where_the_change_allows_it() -> None:
+    for sides in (
+        Sides("same"),
+        Sides(torrc=("CircuitPolicy roundrobin",)),
+        Sides(consensus=("circwindow=500",)),
+    ):
+        assert choose_pairing(None, read_change(sides)) == ("paths", "")
+    assert choose_pairing("free", read_change(Sides("same"))) == ("free", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (read_change(Sides(torrc=("NumEntryGuards 2",))), "NumEntryGuards is about the choice of paths"),
+        (read_change(Sides(consensus=("cfx_enabled=0",))), "cfx_enabled is about the choice of paths"),
+        (
+            _with({"mine": {"program": "/bin/tor"}}),
+            "a tor without the project's patches has no CircuitPathsFile",
+        ),
+        (_with({"mine": {"git": "/tor", "series": "none"}}), "a tor without the project's patches has no"),
+    ],
+)
+def test_where_they_cannot_the_paths_are_free_and_it_is_said(change: TorChange, why: str) -> None:
+    pairing, note = choose_pairing(None, change)
+    assert pairing == "free"
+    assert note.startswith(f"no common paths: {why}")
+    with pytest.raises(InputError, match=re.escape(f"--pairing: cannot be had: {why}")):
+        choose_pairing("paths", change)
