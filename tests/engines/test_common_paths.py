@@ -1,15 +1,19 @@
-"""The model takes the paths that are drawn for a run, with or without being given them."""
+"""Every engine takes the paths that are drawn for a run: the model draws them itself, real tor reads them."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from tests.engines import chain_scenario
+from tests.engines.test_every_engine import MARKS, require_engine
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings, write_run
 from torsweep.engines.tools import find_own_program
+from torsweep.formats.json_file import read_json
 
 TABLES = ("streams.parquet", "relays.parquet")
 
@@ -29,3 +33,21 @@ def test_given_paths_are_those_that_the_model_draws_itself(small_network: Path, 
         given = _played(tmp_path / f"{variant},paths", small_network, "paths", variant)
         assert free[0].height > 50
         assert all(one.equals(other) for one, other in zip(free, given, strict=True))
+
+
+@pytest.mark.parametrize("engine", [pytest.param(name, marks=mark) for name, mark in MARKS.items()])
+def test_real_tor_takes_the_path_of_each_circuit_s_turn(
+    request: pytest.FixtureRequest, engine: str, small_network: Path, tmp_path: Path
+) -> None:
+    kind = require_engine(request, engine)
+    changes = {"warm_up": "5 s", "measured": "40 s", "client_start_window": "5 s", "pairing": "paths"}
+    # Each download takes a circuit of its own, so that clients need more than their first paths.
+    changes |= {f"traffic.{clients}.isolate_streams": True for clients in ("web", "bulk")}
+    experiment = load_experiment("refill_sweep", changes)
+    asked, folder = experiment.variant(""), tmp_path / "run"
+    write_run(build_run(run_settings(experiment, kind, "today", asked), asked, small_network, folder), folder)
+    chain_scenario.play([sys.executable, "-m", "torsweep", engine, "run"], folder)
+    counts = read_json(folder / "provenance.json")["counters"]["common_paths"]
+    assert counts["circuits"] > 40
+    assert counts["circuits_on_their_path"] >= 0.99 * counts["circuits"]
+    assert counts["streams_on_their_path"] >= 0.99 * counts["streams"]

@@ -22,7 +22,7 @@ from torsweep.tor.build import BuiltTor, read_build
 MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
 
 
-def _require(request: pytest.FixtureRequest, engine: str) -> str:
+def require_engine(request: pytest.FixtureRequest, engine: str) -> str:
     """The engine's name as its runs have it; a test that needs it is skipped where it is not."""
     if engine != "cellsim":
         request.getfixturevalue("built_tor")
@@ -46,7 +46,7 @@ def _require(request: pytest.FixtureRequest, engine: str) -> str:
 def test_three_streams_on_one_circuit(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
 ) -> None:
-    kind = _require(request, engine)
+    kind = require_engine(request, engine)
     folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
     program, *rest = find_engine(engine).command.split()
     command = (
@@ -97,7 +97,7 @@ def _log(run: Path, host: str) -> str:
 def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    kind = _require(request, engine)
+    kind = require_engine(request, engine)
     built: BuiltTor = request.getfixturevalue("built_tor")
     usual, other = _two_builds(built, tmp_path / "results" / "tools" / "tor")
     folder = chain_scenario.prepare(tmp_path, kind, "today")
