@@ -175,7 +175,7 @@ def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | N
         schema={"client": pl.String, "turn": pl.Int64, "due": pl.String},
         orient="row",
     )
-    used = circuits.filter(pl.col("streams") > 0, pl.col("client").is_in(list(paths)))
+    used = circuits.drop_nulls("first_use_us")
     used = used.sort("client", "first_use_us", "circuit").join(
         turns.group_by("client").agg(paths=pl.len()), on="client"
     )

@@ -166,13 +166,14 @@ def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> No
         ("web1", 4, 10, "a,b,c", 1),
         ("web1", 7, 30, "a,b,c", 2),
         ("web1", 9, None, "x,y,z", 0),
+        ("web1", 11, 40, "d,e,f", 0),
         ("web2", 1, 5, "g,h,x", 4),
     ]
     names = ["client", "circuit", "first_use_us", "path", "streams"]
     circuits = pl.DataFrame(rows, schema=names, orient="row")
     assert common_paths(circuits, paths)["common_paths"] == {
-        "circuits": 4,
-        "circuits_on_their_path": 3,
+        "circuits": 5,
+        "circuits_on_their_path": 4,
         "streams": 12,
         "streams_on_their_path": 8,
     }
