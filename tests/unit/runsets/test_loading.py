@@ -15,6 +15,7 @@ from torsweep.engines.table_schema import CIRCUITS
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import import_simulations
+from torsweep.runsets.reading import METADATA_KEY
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 TABLES = "tables/refill_sweep/cellsim/2012/ci/main"
@@ -54,7 +55,7 @@ def test_every_download_has_its_path_though_circuits_are_of_the_warm_up(results:
 
 def test_tables_from_before_paths_are_read(results: Path) -> None:
     file = results / TABLES / "streams.parquet"
-    metadata = pl.read_parquet_metadata(file)
+    metadata = {METADATA_KEY: pl.read_parquet_metadata(file)[METADATA_KEY]}
     older = pl.read_parquet(file).drop("guard", "middle", "exit")
     older.write_parquet(file, metadata=metadata)
     (results / TABLES / "provenance.json").unlink()
