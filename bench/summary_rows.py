@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from plotting.drawing.palette import level_name
-from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.inference.intervals import log_interval
 from torsweep.storage import write_text
 
 METRICS = {"ttfb": "first", "ttlb": "last"}
@@ -36,7 +36,7 @@ def rows(medians: pl.DataFrame, differences: pl.DataFrame) -> pl.DataFrame:
     for (metric, kind, *levels), own in of_variants.group_by("metric", "kind", *knobs, maintain_order=True):
         variant = tuple(str(level) for level in levels)
         name = f"{kind}_{METRICS[str(metric)]}"
-        interval = t_interval(own["median_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
+        interval = log_interval(own["median_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
         row = table.setdefault(variant, {"variant": ", ".join(map(level_name, variant))})
         row.update(
             {

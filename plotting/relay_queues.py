@@ -34,5 +34,5 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     note = f"Most cells in a relay's circuit queues within a second; mean over {MEAN_OVER_S} s."
     caption = source.caption(note, source.band_note())
     figure = canvas(facets.width_in, 0.6 + 1.2 * len(_ROWS) * len(facets.rows), caption)
-    facets.put_over_time(points, _ROWS, figure)
+    facets.put_over_time(source, points, _ROWS, figure)
     return figure, points, caption

@@ -13,7 +13,7 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plotting.drawing.facets import BAND, MARK, Facets, band_of
+from plotting.drawing.facets import MARK, Facets, band, band_of
 from plotting.drawing.source import Source
 from plotting.drawing.streams import notes
 from plotting.drawing.style import canvas
@@ -41,7 +41,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     things = {name: band_of(placed, number) for name, number in _ROWS.items()}
     plot = (
         facets.plot(facets.place(things), things, x="along", y="mean")
-        .add(BAND, ymin="low", ymax="high", legend=False)
+        .add(band(source), ymin="low", ymax="high", legend=False)
         .add(so.Line(linewidth=1), legend=False)
         .add(MARK, marker=facets.knob, legend=False)
         .share(y="row")

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
-from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
+from plotting.drawing.facets import MARK, PLACE, Facets, Panel, at, band
 from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
@@ -74,7 +74,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
     plot = (
         facets.plot(placed, things, x="time_s", y="share")
-        .add(BAND, xmin=low, xmax=high, orient="y", legend=False)
+        .add(band(source), xmin=low, xmax=high, orient="y", legend=False)
         .add(so.Path(), legend=False)
         .add(MARK, x="median_s", y="half", marker=facets.knob, legend=False)
         .share(x="row")

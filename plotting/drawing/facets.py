@@ -23,16 +23,21 @@ from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, look
+from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, THEME
 
 NUMBER = re.compile(r"[0-9.]+\Z")
 PLACE = ("row", "column")
 """Columns that :meth:`Facets.place` adds: the names of a point's panel."""
 
-BAND = so.Band(alpha=0.22)
-"""An interval that a summary holds."""
+_BAND, _EDGES = so.Band(alpha=0.22), so.Band(alpha=0, edgealpha=0.8, edgewidth=0.6)
 
 MARK = so.Dot(pointsize=4, edgecolor="white", edgewidth=0.4, artist_kws={"zorder": 5})
+
+
+def band(source: Source) -> so.Band:
+    """How an interval is drawn that a summary holds; of a few networks, the lowest and the highest."""
+    return _EDGES if source.few else _BAND
 
 
 def as_pandas(frame: pl.DataFrame) -> pandas.DataFrame:
@@ -140,12 +145,14 @@ class Facets:
                 panels.append(Panel(axis, thing, {**row, **column}))
         return panels
 
-    def put_over_time(self, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure) -> None:
+    def put_over_time(
+        self, source: Source, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure
+    ) -> None:
         """Draw ``rows`` (a number of ``points`` by its name) against the simulated ``second``, with bands."""
         things = {name: band_of(points, number) for name, number in rows.items()}
         plot = (
             self.plot(self.place(things), things, x="second", y="mean")
-            .add(BAND, ymin="low", ymax="high", legend=False)
+            .add(band(source), ymin="low", ymax="high", legend=False)
             .add(so.Line(linewidth=1), legend=False)
             .share(y="row")
             .limit(y=(0, None))

@@ -19,6 +19,7 @@ from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
@@ -108,10 +109,19 @@ class Source:
         """How many downloads there are, of each kind of client."""
         return " and ".join(f"{count:,} {KIND_NAMES[kind]}" for kind, count in counts.items()) + " downloads"
 
+    @property
+    def few(self) -> bool:
+        """Whether there are too few networks for bands."""
+        return len(self.provenance.seeds) < FEWEST_FOR_BANDS
+
     def band_note(self) -> str:
-        """What bands are, or why there are none."""
-        if len(self.provenance.seeds) == 1:
+        """What bands are, or what stands for them."""
+        many = len(self.provenance.seeds)
+        if many == 1:
             return "One network: no intervals."
+        if self.few:
+            which = "both networks" if many == 2 else f"the lowest and the highest of {many} networks"
+            return f"Thin: {which}, as they are too few for intervals."
         over = "seeds of one network" if self.provenance.given_networks == 1 else "networks"
         return f"Bands: 95 % t-intervals over {over}."
 

@@ -21,7 +21,7 @@ from torsweep.formats.files import KIB
 from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
 from torsweep.stats.files import read_plan
-from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
+from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
 from torsweep.stats.measures.measure import ALL
 from torsweep.stats.statistic import Analysis, Statistic, numbers, statistics, texts
 from torsweep.stats.streams.perf import perf_analysis
@@ -187,7 +187,7 @@ def _perf_median(perf: pl.DataFrame | None, metric: str, kind: PerfKind) -> Inte
     if perf is None:
         return None
     medians = perf.filter(pl.col("metric") == metric, pl.col("kind") == kind)["median_s"]
-    return t_interval(medians.fill_null(math.nan).to_numpy())
+    return log_interval(medians.fill_null(math.nan).to_numpy())
 
 
 def _quantities(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[Beside]:

@@ -69,21 +69,28 @@ def variant_text(levels: Iterable[object]) -> str:
     return ", ".join(map(str, levels))
 
 
+MOST_TIMES, MOST_NUMBER = 10.0, 1000.0
+"""A bound that is further out is not written out: two or three networks give bounds of any size."""
+
+
 def interval_text(interval: Interval) -> str:
     """``1.234 [1.000, 1.500]``, without bounds where there are none; a dash without a value."""
     if interval.mean != interval.mean:
         return "–"
     if not interval.known:
         return _number(interval.mean)
-    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
+    high = _number(interval.high) if interval.high <= MOST_NUMBER else f"over {MOST_NUMBER:,.0f}"
+    return f"{_number(interval.mean)} [{_number(interval.low)}, {high}]"
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < MOST_NUMBER else f"{value:,.0f}"
 
 
 def percent_text(share: float) -> str:
-    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``, ``0.0 %``."""
+    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``, ``0.0 %``, ``over 1,000 %``."""
+    if share > MOST_TIMES:
+        return f"over {100 * MOST_TIMES:,.0f} %"
     text = f"{share:+.1%}" if round(share, 3) else "0.0%"
     return text.replace("%", " %").replace("-", "−")
 

@@ -20,13 +20,13 @@ from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.claims.judging import NO_DIFFERENCE, YES, Answer
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
-from torsweep.stats.inference.power import POWER, percent_text
+from torsweep.stats.inference.power import POWER, size_text
+from torsweep.stats.text import percent_text
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 
 SHOWN_TIMES = {"ttfb": "first byte", "ttlb": "last byte"}
 NO_EFFECT = "no effect: the same times in every network"
 COLOURS = {"shown": "green", NO_DIFFERENCE: "blue", NO_EFFECT: "blue"}
-MINUS = "−"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Line:
     @property
     def can_show(self) -> str:
         """``24 %, 16: 17 %``: the change that these networks, and that twice as many like them, show."""
-        sizes = [f"{number}: {percent_text(size)}" for number, size in self.answer.can_show.items()]
+        sizes = [f"{number}: {size_text(size)}" for number, size in self.answer.can_show.items()]
         return ", ".join([sizes[0].partition(": ")[2], *sizes[1:2]]) if sizes else "–"
 
 
@@ -124,18 +124,9 @@ def measures_table(rows: Sequence[tuple[str, Interval, str, str]]) -> Table:
 
 def change_text(interval: Interval) -> str:
     """The change; a dash where a side has no number."""
-    return "–" if interval.mean != interval.mean else percent(interval.mean)
+    return "–" if interval.mean != interval.mean else percent_text(interval.mean)
 
 
 def bounds_text(interval: Interval) -> str:
     """Both bounds; a dash where there are none."""
-    return f"{percent(interval.low)} to {percent(interval.high)}" if interval.known else "–"
-
-
-def percent(share: float) -> str:
-    """``+3.1 %``: a relative difference as a reader expects it; ``×99`` where it is more than tenfold."""
-    if share > 9:
-        return f"×{1 + share:,.0f}"
-    rounded = round(100 * share, 1)
-    sign = MINUS if rounded < 0 else "+" if rounded > 0 else ""
-    return f"{sign}{abs(rounded):.1f} %"
+    return f"{percent_text(interval.low)} to {percent_text(interval.high)}" if interval.known else "–"

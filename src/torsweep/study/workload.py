@@ -21,7 +21,7 @@ from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
 from torsweep.stats.inference.planning import Spread, basis, spread_of
-from torsweep.stats.inference.power import MULTIPLES, POWER, percent_text, shown_by
+from torsweep.stats.inference.power import MULTIPLES, POWER, shown_by, size_text
 from torsweep.study.build_copies import standing_build
 from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
@@ -101,7 +101,7 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
         row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
         changes = {} if row is None else shown_by(row.log_ratio_sd, confidences)
         if row is not None and changes:
-            texts = (percent_text(math.expm1(size)) for size in changes.values())
+            texts = (size_text(math.expm1(size)) for size in changes.values())
             sizes.append(f"{KIND_NAMES[claim.kind]}, {SHOWN_TIMES[metric]}: {', '.join(texts)}")
             reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
     alone = networks < 2

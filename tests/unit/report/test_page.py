@@ -286,6 +286,6 @@ def test_what_is_missing_or_damaged_is_one_line_and_no_page(
 
 def test_numbers_in_words() -> None:
     nan = float("nan")
-    assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "-0.031 [-1.000, 4.9e+06]"
+    assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "-0.031 [-1.000, over 1,000]"
     assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"
     assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"

@@ -12,10 +12,12 @@ from torsweep.stats.inference.intervals import (
     bands,
     bonferroni,
     holm,
+    log_interval,
     t_interval,
     t_p_value,
     welch_interval,
 )
+from torsweep.stats.text import percent_text
 
 
 def test_a_worked_example() -> None:
@@ -111,3 +113,16 @@ def test_independent_samples_have_the_interval_of_welch() -> None:
 def test_samples_that_give_no_interval_of_welch(other: list[float]) -> None:
     """One network, no spread, a network without a value, none at all."""
     assert not welch_interval([5.0, 5.0], other).known
+
+
+def test_times_have_intervals_of_logarithms_and_few_networks_no_bands() -> None:
+    """Two networks whose t-interval of seconds would begin far below 0."""
+    interval = log_interval([1.0, 4.0])
+    assert interval.mean == pytest.approx(2.0)
+    assert 0 < interval.low < 1 < 4 < interval.high
+    assert not log_interval([1.0, np.nan]).known
+    values = np.array([[1.0, 5.0], [3.0, 2.0], [2.0, 2.0]])
+    mean, low, high = bands(values)
+    assert (mean.tolist(), low.tolist(), high.tolist()) == ([2.0, 3.0], [1.0, 2.0], [3.0, 5.0])
+    assert bands(np.vstack([values, values[0]]))[1][0] < 1.0
+    assert percent_text(2.8e24) == "over 1,000 %"

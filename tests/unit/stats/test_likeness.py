@@ -69,9 +69,9 @@ def public(tmp_path: Path) -> pl.DataFrame:
 def test_each_quantity_that_public_tor_has_is_a_row(public: pl.DataFrame) -> None:
     rows = {beside.what: beside for beside in _beside(_quantities(MEASURES, PERF), public, CURVES)}
     small = rows["request to last byte of 50 KiB, s"]
-    # Two networks with medians of 1 and 2 s: mean 1.5, and a t-interval that is wide.
-    assert small.cells[1].startswith("1.500 [-4.853")
-    assert small.cells[2:4] == ("1.000 [0.750, 1.750]", "× 1.50")
+    # Two networks with medians of 1 and 2 s: geometric mean 1.414, and a wide interval above 0.
+    assert small.cells[1].startswith("1.414 [0.017")
+    assert small.cells[2:4] == ("1.000 [0.750, 1.750]", "× 1.41")
     # By 4 s all are complete in public Tor, and nine tenths here; by 1 s one half there, and 0.6 here.
     assert small.gap == pytest.approx(0.1, abs=0.01)
     # Half of the downloads never completed here, so that there is no median.

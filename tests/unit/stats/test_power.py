@@ -13,10 +13,10 @@ from torsweep.stats.inference.planning import Spread, basis, read_spreads, sprea
 from torsweep.stats.inference.power import (
     POWER,
     equivalence_power,
-    percent_text,
     power,
     shown_by,
     shown_text,
+    size_text,
     smallest_shown,
 )
 
@@ -36,7 +36,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("networks", "measures"), [(2, 1), (3, 2), (8, 1), (8, 2), (24, 4)])
+@pytest.mark.parametrize(("networks", "measures"), [(4, 1), (5, 2), (8, 1), (8, 2), (24, 4)])
 def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(networks, measures):
     confidence = bonferroni(0.95, measures)
     change = smallest_shown(0.4, networks, confidence)
@@ -46,7 +46,7 @@ def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(networks, me
     assert np.mean((low > 0) | (high < 0)) == pytest.approx(POWER, abs=0.01)
 
 
-@pytest.mark.parametrize("networks", [3, 8, 24])
+@pytest.mark.parametrize("networks", [4, 8, 24])
 def test_a_margin_of_that_size_is_kept_in_four_comparisons_of_five(networks):
     margin = smallest_shown(0.4, networks, 0.9, equivalence_power)
     values = 0.4 * np.random.default_rng(12).normal(size=(networks, 40_000))
@@ -68,7 +68,7 @@ def test_more_networks_show_smaller_changes_and_more_measures_larger_ones():
 
 def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
     assert shown_by(0.1, {1: 0.95, 2: 0.95}).keys() == {2}
-    text = shown_text({8: percent_text(0.2), 16: percent_text(0.034), 32: percent_text(1.2)})
+    text = shown_text({8: size_text(0.2), 16: size_text(0.034), 32: size_text(1.2)})
     assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: over 100 %"
     assert shown_text({}) == ""
 

@@ -9,7 +9,8 @@ import pytest
 
 from torsweep.stats.claims.judging import Answer, Question, above, below, within
 from torsweep.stats.inference.intervals import Interval
-from torsweep.study.verdict import Line, percent
+from torsweep.stats.text import percent_text
+from torsweep.study.verdict import Line
 
 
 def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8) -> Answer:
@@ -61,8 +62,8 @@ def test_a_line_says_what_so_many_networks_can_show() -> None:
         (0.0004, "0.0 %"),
         (-0.0004, "0.0 %"),
         (3.021, "+302.1 %"),
-        (891.16, "×892"),
+        (10.5, "over 1,000 %"),
     ],
 )
 def test_percent(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert percent_text(share) == text

@@ -11,7 +11,7 @@ import pytest
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.interim import FIRST_SHARE
 from torsweep.stats.inference.planning import Spread
-from torsweep.stats.inference.power import percent_text, shown_by
+from torsweep.stats.inference.power import shown_by, size_text
 from torsweep.study.workload import expected_lines
 
 ROWS = """\
@@ -45,7 +45,7 @@ def test_each_measure_has_its_sizes_and_each_source_a_line() -> None:
     # The first look, of four lines together, at 98.75 % spends four fifths of the error.
     levels = {number: 1 - FIRST_SHARE * 0.05 / 4 for number in (8, 16, 32)}
     web = [f"{100 * np.expm1(size):.0f} %" for size in shown_by(0.4, levels).values()]
-    last = [percent_text(np.expm1(size)) for size in shown_by(0.1, levels).values()]
+    last = [size_text(np.expm1(size)) for size in shown_by(0.1, levels).values()]
     assert [line.strip() for line in more] == [
         f"web, first byte: {', '.join(web)}",
         f"web, last byte: {', '.join(last)}",
@@ -57,7 +57,7 @@ def test_each_measure_has_its_sizes_and_each_source_a_line() -> None:
 
 
 def bulk_sizes(levels: dict[int, float]) -> list[str]:
-    return [percent_text(np.expm1(size)) for size in shown_by(0.6, levels).values()][1:]
+    return [size_text(np.expm1(size)) for size in shown_by(0.6, levels).values()][1:]
 
 
 def test_a_later_look_shows_less_than_a_first_one_with_as_many_networks() -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cells.spikes import find_period
-from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.inference.intervals import log_interval
 from torsweep.stats.statistic import (
     HOST_COLUMN,
     KNOB_COLUMNS,
@@ -180,17 +180,17 @@ def _density(cells: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_networks(analysis: Analysis) -> pl.DataFrame:
-    """Means over networks, with 95 % t-intervals of the median and of the mean; null with one network."""
+    """Geometric means over networks, with 95 % t-intervals of the median and of the mean; null with one."""
     by = [*analysis.knobs, *_GROUP]
     rows = []
     for key, runs in analysis.once(cell_times).runs.group_by(by, maintain_order=True):
         row = dict(zip(by, key, strict=True)) | {"networks": runs.height}
-        row |= runs.select(pl.col("cell_count", "mean_ms", *CELL_QUANTILES).cast(pl.Float64).mean()).row(
-            0, named=True
-        )
-        for name in ("median_ms", "mean_ms"):
-            interval = t_interval(runs[name].to_numpy())
-            row |= {f"{name}_low": interval.low, f"{name}_high": interval.high} if interval.known else {}
+        row["cell_count"] = runs["cell_count"].cast(pl.Float64).mean()
+        for name in ("mean_ms", *CELL_QUANTILES):
+            interval = log_interval(runs[name].to_numpy())
+            row[name] = interval.mean
+            if name in ("median_ms", "mean_ms") and interval.known:
+                row |= {f"{name}_low": interval.low, f"{name}_high": interval.high}
         rows.append(row)
     return pl.DataFrame(rows, CELL_TIMES.schema(analysis.knobs))
 
@@ -277,7 +277,9 @@ CELL_TIMES = of_cells(
     | SECTIONS
     | STAGE
     | NETWORKS_COLUMN
-    | numbers("mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms")
+    | numbers(
+        "mean over networks, of times the geometric one, in ms", "cell_count", *CELL_QUANTILES, "mean_ms"
+    )
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,
     in_summary=_in_summary,

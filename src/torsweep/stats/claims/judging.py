@@ -37,6 +37,7 @@ from torsweep.stats.claims.claim import Claim
 from torsweep.stats.inference.interim import FIXED, Design, IntervalOf
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
+    FEWEST_FOR_BANDS,
     Interval,
     bonferroni,
     exponential,
@@ -47,10 +48,10 @@ from torsweep.stats.inference.intervals import (
 from torsweep.stats.inference.power import (
     MULTIPLES,
     equivalence_power,
-    percent_text,
     power,
     shown_by,
     shown_text,
+    size_text,
 )
 from torsweep.stats.statistic import Analysis, Levels
 
@@ -97,7 +98,7 @@ class Answer:
     95 %), ``simultaneous`` covers all questions of the claim. ``shows`` is ``yes``, ``no`` (the opposite),
     ``no difference`` (none as large as the margin) or ``unclear``. ``can_show`` says, by the number of
     networks, what these, and more like them, show with a chance of 80 %, whatever these show; it is empty
-    where the spread over networks is not known.
+    where the spread over networks is not known, or known from fewer than four.
     """
 
     statement: str
@@ -155,7 +156,12 @@ class Question:
 
     def _can_show(self, design: Design) -> dict[int, float]:
         many = len(self.values)
-        if self.counted or many < 2 or not np.isfinite(self.values).all() or np.ptp(self.values) == 0:
+        if (
+            self.counted
+            or many < FEWEST_FOR_BANDS
+            or not np.isfinite(self.values).all()
+            or np.ptp(self.values) == 0
+        ):
             return {}
         # Each number as the next look, but for one that is fixed.
         confidences = {
@@ -172,7 +178,7 @@ class Question:
         if not self.logarithms:
             what = what.replace("change", "difference")
         sizes = {
-            many: percent_text(size) if self.logarithms else f"{size:.2g}"
+            many: size_text(size) if self.logarithms else f"{size:.2g}"
             for many, size in answer.can_show.items()
         }
         return shown_text(sizes, what, unit)

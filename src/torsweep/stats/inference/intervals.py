@@ -18,6 +18,13 @@ from scipy import special
 
 CONFIDENCE = 0.95
 
+FEWEST_FOR_BANDS = 4
+"""Of fewer networks, figures show the networks themselves instead of bands, and nothing is forecast: a
+t-interval of two or three is up to ten times as wide as their spread."""
+
+SHORTEST_S = 1e-6
+"""The resolution of the tables: a shorter time counts as this long, so that it has a logarithm."""
+
 
 MaybeNumber = Annotated[float, BeforeValidator(lambda value: np.nan if value is None else value)]
 """A number that may be NaN, which JSON writes as null."""
@@ -51,8 +58,18 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
         return Interval(np.nan, np.nan, np.nan, 0, confidence)
     if len(array) > 1 and np.ptp(array) == 0:
         return median_interval(array, confidence)
-    mean, low, high = bands(array[:, np.newaxis], confidence)
-    return Interval(float(mean[0]), float(low[0]), float(high[0]), len(array), confidence)
+    mean = float(array.mean())
+    if len(array) == 1:
+        return Interval(mean, np.nan, np.nan, 1, confidence)
+    half = t_quantile(confidence, len(array)) * float(array.std(ddof=1)) / np.sqrt(len(array))
+    return Interval(mean, mean - half, mean + half, len(array), confidence)
+
+
+def log_interval(times: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Geometric mean of ``times`` (one a network) and the interval of their logarithms, none below 0."""
+    logs = t_interval(np.log(np.maximum(np.asarray(times, dtype=float), SHORTEST_S)), confidence)
+    mean, low, high = (float(np.exp(bound)) for bound in (logs.mean, logs.low, logs.high))
+    return replace(logs, mean=mean, low=low, high=high)
 
 
 def welch_interval(one: npt.ArrayLike, other: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
@@ -118,13 +135,16 @@ def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tu
     The bounds are pointwise. tornettools draws the same interval over runs at each of 1,000 quantiles: on
     the same values of 2, 3, 8 and 30 runs the two agree to 1e-15. It widens it by the resolution of binned
     data; these times are exact to a microsecond, so that term is left out. Its quantile of a run is the
-    same download as here or the one before. With one network the bounds are NaN.
+    same download as here or the one before. Of two or three networks the bounds are the lowest and the
+    highest; of one they are NaN.
     """
     networks = len(values)
     mean = values.mean(axis=0)
     if networks < 2:
         nothing = np.full_like(mean, np.nan)
         return mean, nothing, nothing
+    if networks < FEWEST_FOR_BANDS:
+        return mean, values.min(axis=0), values.max(axis=0)
     half = t_quantile(confidence, networks) * values.std(axis=0, ddof=1) / np.sqrt(networks)
     return mean, mean - half, mean + half
 

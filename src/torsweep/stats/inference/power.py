@@ -93,7 +93,7 @@ def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str =
     return ", ".join([text, *(f"{number}: {size}" for number, size in more)])
 
 
-def percent_text(share: float) -> str:
+def size_text(share: float) -> str:
     """``14 %``, ``2.5 %`` or ``over 100 %``."""
     if share >= 1:
         return "over 100 %"

@@ -227,6 +227,7 @@ DOWNLOAD_MEASURES = (
         " are alike, 1/n when one of n has everything",
         clients,
         _JAIN,
+        most=1.0,
     ),
     Measure(
         "decile_ratio",

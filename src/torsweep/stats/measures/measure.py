@@ -32,7 +32,7 @@ class Measure:
     ``rows`` gives what it is worked out from, ``number`` makes the number of a run and group. ``topic`` and
     ``label`` are what figures and tables call it. Of a ``share`` variants differ by percentage points, of
     anything else by a part of the baseline. ``absent`` is the number of a run without rows of a group that
-    another run has; None: it has no number.
+    another run has; None: it has no number. No number is below 0 or above ``most``.
     """
 
     name: str
@@ -43,12 +43,16 @@ class Measure:
     rows: Callable[[Analysis], pl.DataFrame | pl.LazyFrame]
     number: pl.Expr
     absent: float | None = None
+    most: float = math.inf
 
     @property
     def share(self) -> bool:
         """Whether it is a part of a whole."""
         return self.unit == SHARE
 
+
+SECONDS = "s"
+"""The unit of times, whose means and intervals are those of logarithms."""
 
 SHARE = "share"
 """The unit of a part of a whole, from 0 to 1."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from math import inf
 
 import numpy as np
 import polars as pl
@@ -19,10 +18,16 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
-from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
+from torsweep.stats.inference.intervals import (
+    CONFIDENCE,
+    bonferroni,
+    exponential,
+    log_interval,
+    t_interval,
+)
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
 from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
-from torsweep.stats.measures.measure import ALL, GROUP, Measure, ordered
+from torsweep.stats.measures.measure import ALL, GROUP, SECONDS, Measure, ordered
 from torsweep.stats.measures.relays import RELAY_MEASURES
 from torsweep.stats.statistic import (
     KNOB_COLUMNS,
@@ -34,7 +39,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import Paired, paired
-from torsweep.stats.text import TextTable, variant_text
+from torsweep.stats.text import MOST_TIMES, TextTable, variant_text
 
 MEASURES: Mapping[str, Measure] = {
     measure.name: measure for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *RELAY_MEASURES)
@@ -76,13 +81,14 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for (name, group), runs in analysis.once(numbers_of_runs).items():
         for key, runs_of_variant in runs.group_by(analysis.knobs, maintain_order=True):
-            interval = t_interval(runs_of_variant["value"].to_numpy())
-            most = 1.0 if MEASURES[name].share else inf
+            measure = MEASURES[name]
+            interval_of = log_interval if measure.unit == SECONDS else t_interval
+            interval = interval_of(runs_of_variant["value"].to_numpy())
+            most = 1.0 if measure.share else measure.most
             variant = dict(zip(analysis.knobs, key, strict=True))
             rows.append(
-                {"measure": name, "group": group, "unit": MEASURES[name].unit, **variant}
+                {"measure": name, "group": group, "unit": measure.unit, **variant}
                 | {"networks": interval.networks, "mean": interval.mean}
-                # No measure is below 0, and no share above 1.
                 | {"mean_low": max(interval.low, 0.0), "mean_high": min(interval.high, most)}
             )
     return rows
@@ -120,10 +126,15 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         "baseline": t_interval(pair.reference_s).mean,
         "variant": t_interval(pair.variant_s).mean,
         "change": each.mean,
-        "change_low": each.low,
-        "change_high": each.high,
-        "change_simultaneous_low": together.low,
-        "change_simultaneous_high": together.high,
+        **{
+            f"change_{name}": np.clip(bound, -100, 100) if share else bound
+            for name, bound in (
+                ("low", each.low),
+                ("high", each.high),
+                ("simultaneous_low", together.low),
+                ("simultaneous_high", together.high),
+            )
+        },
     }
 
 
@@ -192,9 +203,13 @@ def _interval_text(bounds: list[float | None], share: bool) -> str:
 
 
 def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
-    """``+2.5 % [−1.0, +6.0]``."""
+    """``+2.5 % [−1.0, +6.0]``; of what is more than tenfold, only that it is."""
     changes = [bound * factor for bound in bounds if bound is not None]
-    texts_of = [f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") for one in changes]
+    most = 100 * MOST_TIMES
+    texts_of = [
+        f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") if one <= most else f"over {most:,.0f}"
+        for one in changes
+    ]
     if not texts_of:
         return "–"
     return f"{texts_of[0]}{unit}" + (f" [{texts_of[1]}, {texts_of[2]}]" if len(texts_of) == 3 else "")

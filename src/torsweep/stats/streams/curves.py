@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.config.knobs import network_levels
 from torsweep.config.traffic import PERF_KINDS
-from torsweep.stats.inference.intervals import bands
+from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, SHORTEST_S, bands, log_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
@@ -44,9 +44,6 @@ CLOSEUP_BYTE, CLOSEUP_KIND = "ttfb", "web"
 _STEPS = 400
 """Steps of a curve: a stair of a second over ten seconds has forty."""
 
-SHORTEST_S = 1e-6
-"""The resolution of the tables: a shorter time counts as this long, so that it has a logarithm."""
-
 CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 """The 1,000 quantiles of a curve: the middles of 1,000 equal steps from 0 to 1."""
 
@@ -61,8 +58,8 @@ def curves(
 
     Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Beside the interval
     of the mean stands that of the difference from ``baseline``, paired by network, around the same curve:
-    where it leaves the baseline's curve out, the two differ. Curve and bands end with the last quantile that
-    every network reaches. The columns are those of :data:`CURVES`.
+    where it leaves the baseline's curve out, the two differ; fewer than four networks have none. Curve and
+    bands end with the last quantile that every network reaches. The columns are those of :data:`CURVES`.
     """
     by = ["kind", *knobs, "seed"]
     frames = []
@@ -70,6 +67,7 @@ def curves(
         rows = downloads(streams, metric, by)
         incidence = rows.incidence()
         quantiles, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
+        medians = incidence.quantiles(np.array([0.5]))[:, 0]
         logs = np.log(np.maximum(quantiles, SHORTEST_S))
         numbered = rows.keys.with_row_index("_row")
         for key, chosen in numbered.group_by(["kind", *knobs], maintain_order=True):
@@ -85,8 +83,7 @@ def curves(
                     "paired_low_s": paired_low,
                     "paired_high_s": paired_high,
                     "networks": len(index),
-                    # Where the curve crosses one half, between two quantiles.
-                    "median_s": float(np.interp(0.5, CURVE_PROBABILITIES, mean)),
+                    "median_s": log_interval(medians[index]).mean,
                     "top": tops[index].mean(),
                 }
             )
@@ -122,7 +119,7 @@ def _paired_band(
         pl.col("kind") == variant["kind"], *(pl.col(knob) == level for knob, level in levels.items())
     )
     pairs = chosen.join(reference, on="seed", suffix="_reference").sort("seed")
-    if pairs.height < chosen.height or pairs.height < 2:
+    if pairs.height < max(chosen.height, FEWEST_FOR_BANDS):
         return nothing, nothing
     of_variant = logs[pairs["_row"].to_numpy()]
     mean, low, high = bands(of_variant - logs[pairs["_row_reference"].to_numpy()])
@@ -137,14 +134,20 @@ CURVES = Statistic(
     | KIND_COLUMN
     | KNOB_COLUMNS
     | numbers("the quantile", "share")
-    | numbers("geometric mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
+    | numbers(
+        "geometric mean over networks and 95 % interval (of two or three networks the lowest and the"
+        " highest), seconds",
+        "time_s",
+        "low_s",
+        "high_s",
+    )
     | numbers(
         "the same with the interval of the difference from the baseline, paired by network",
         "paired_low_s",
         "paired_high_s",
     )
     | NETWORKS_COLUMN
-    | numbers("where the curve crosses one half, seconds", "median_s")
+    | numbers("geometric mean of the networks' medians, seconds", "median_s")
     | TOP,
     unless_perf_alone(
         lambda analysis: curves(

@@ -150,7 +150,8 @@ def fairness_over_networks(clients: pl.DataFrame, knobs: Sequence[str]) -> list[
         row = dict(zip(knobs, key, strict=True)) | {"opened": values["opened"].mean()}
         for name in FAIRNESS_NUMBERS:
             mean_of, low, high = bands(values[name].fill_null(np.nan).to_numpy()[:, np.newaxis])
-            row |= {name: mean_of[0], f"{name}_low": low[0], f"{name}_high": high[0]}
+            most = 1.0 if name == "jain" else row["opened"]
+            row |= {name: mean_of[0], f"{name}_low": max(low[0], 0.0), f"{name}_high": min(high[0], most)}
         rows.append(row)
     return rows
 

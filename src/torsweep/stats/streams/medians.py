@@ -19,7 +19,7 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import OUTCOMES
-from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, log_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
@@ -107,13 +107,20 @@ def _weights(streams: pl.DataFrame, clients: pl.DataFrame, by: list[str]) -> pl.
 
 
 def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextTable]:
+    few = len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+
     def table(estimand: str, title: str, notes: Sequence[str] = ()) -> TextTable:
         def entry(section: pl.DataFrame) -> str:
-            return interval_text(t_interval(section[estimand].fill_null(np.nan).to_numpy()))
+            of_networks = section[estimand].fill_null(np.nan).to_numpy()
+            interval = log_interval(of_networks)
+            if few and interval.known:
+                return f"{interval.mean:.3f} ({', '.join(f'{one:.3f}' for one in of_networks)})"
+            return interval_text(interval)
 
         return by_variant(analysis.provenance, medians, title, entry, notes)
 
-    notes = [CLOCK_NOTE, *_weight_text(medians, analysis.knobs)]
+    about = f"Means over networks are geometric; in brackets {'each network' if few else '95 % intervals'}."
+    notes = [CLOCK_NOTE, about, *_weight_text(medians, analysis.knobs)]
     return [
         table("median_s", "Medians over downloads, seconds", notes),
         table(CLIENT_MEDIAN, "Medians over clients of each client's median, seconds"),
