@@ -80,6 +80,9 @@ include: "rules/report.smk"
 include: "rules/publish.smk"
 
 
+hooks.announce_dry_run(paths, workflow)
+
+
 onstart:
     hooks.start(paths, workflow)
 

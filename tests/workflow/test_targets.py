@@ -46,6 +46,8 @@ def test_a_study_has_a_default_target(tmp_path):
     new_study(tmp_path / "study", "mine", "cellsim")
     done = Workspace(tmp_path / "study").run(sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run")
     assert re.search(r"(?m)^run +8$", done.stdout), done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert re.match(r"torsweep: mine: 8 runs in cellsim .*about .* on 1 cores, \d+ MB of memory", last), last
 
 
 MODULE = """

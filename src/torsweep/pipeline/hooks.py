@@ -10,21 +10,19 @@ a factor of two elsewhere.
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.network import NetworkConfig
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import hold_folder
+from torsweep.pipeline.costs import BUILD_S, Costs, Slots
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.units import rounded_duration
@@ -79,74 +77,59 @@ def _cause(job: Any) -> str:
     return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
 
 
-@dataclass(frozen=True)
-class Slots:
-    """How many jobs go on at the same time: one on each core of this machine, or as many as may be sent to a
-    cluster."""
+def announce_dry_run(paths: Paths, workflow: Any) -> None:
+    """Say at the end of a dry run, in which Snakemake calls no hooks, what the runs would take."""
 
-    count: int
-    on_cluster: bool = False
+    def announce() -> None:
+        if workflow.dryrun and workflow.dag is not None:
+            _announce(paths, workflow)
 
-    @classmethod
-    def of(cls, workflow: Any) -> Slots:
-        """The slots of Snakemake's ``workflow``."""
-        if not workflow.local_exec:
-            return cls(int(workflow.nodes), on_cluster=True)
-        return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
-
-    def runs_at_once(self, engine: str, network: NetworkConfig) -> int:
-        """How many runs of ``network`` go on at the same time."""
-        if self.on_cluster:
-            return max(1, self.count)
-        return find_engine(engine).runs_at_once(self.count, network)
-
-    @property
-    def text(self) -> str:
-        """``on 2 cores``."""
-        if self.on_cluster:
-            return f"in up to {self.count} jobs at once, without their time in the queue"
-        return f"on {self.count} cores"
+    atexit.register(announce)
 
 
 def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
     """Say what is about to run; the seconds that each run adds, by its manifest."""
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
-    for job in workflow.dag.needrun_jobs():
+    builds = 0
+    for job in workflow.dag.needrun_jobs(exclude_finished=False):
+        builds += job.rule.name == "build_tor"
         if job.rule.name in RUN_RULES:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
             kinds.setdefault(kind, []).append(job)
     expected_s: dict[Path, float] = {}
+    if builds:
+        _say(f"{builds} build{'s' if builds > 1 else ''} of tor: about {rounded_duration(builds * BUILD_S)}")
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
-        print(
-            f"torsweep: {announcement(paths, name, engine, era, networks, slots)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        _say(announcement(paths, name, engine, era, networks, slots))
         files = (Path(job.output[0]) for job in jobs)
         expected_s |= dict(zip(files, _expected_s(paths, name, engine, networks, slots), strict=True))
     return expected_s
 
 
+def _say(line: str) -> None:
+    print(f"torsweep: {line}", file=sys.stderr, flush=True)
+
+
 def announcement(
     paths: Paths, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots
 ) -> str:
-    """What is about to run on each of ``networks``, why there, and about how long it takes."""
+    """What is about to run on each of ``networks``, why there, and about what it takes."""
     experiment, why, instead = paths.experiment(name), "", ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
-
-    def lasting(which: str) -> str:
-        return rounded_duration(sum(_expected_s(paths, name, which, networks, slots)))
-
+    run_s = (experiment.warm_up + experiment.measured) / 1e9
+    configs = [paths.network(network) for network in networks]
+    costs = Costs.of(engine, configs, run_s, slots)
     if chosen is not None and chosen.engine == engine:
         why = f" ({chosen.reason})"
         if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
-            instead = f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
-    runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
+            model_s = Costs.of(MODEL_ENGINE, configs, run_s, slots).seconds
+            instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
+    runs = f"{name}: {len(networks)} run{'s' if len(networks) > 1 else ''} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
     word = "at most" if find_engine(engine).real_time else "about"
-    return f"{runs}: {word} {lasting(engine)} {slots.text}{instead}"
+    return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room}{instead}"
 
 
 def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
@@ -205,7 +188,7 @@ def _follow(expected_s: Mapping[Path, float]) -> None:
     """Say on standard error how far the runs are, from now until the process ends."""
     if not expected_s:
         return
-    count = run_counter(expected_s, lambda line: print(f"torsweep: {line}", file=sys.stderr, flush=True))
+    count = run_counter(expected_s, _say)
 
     def watch() -> None:
         while True:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from torsweep.config.experiment import Experiment
 from torsweep.config.replicates import AUTO
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.engines.selection import find_engine
-from torsweep.formats.files import GIB
+from torsweep.pipeline.costs import BUILD_S, Costs, Slots
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
@@ -27,9 +26,6 @@ from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
 from torsweep.units import rounded_duration
 
-BUILD_S = 240
-"""A build of tor on two cores, its source at hand; docs/how-to/build-tor.md."""
-
 ARTI_BUILD_S = 480
 """A build of Arti on two cores: 12 minutes of processor time, the end of it on one core."""
 
@@ -38,7 +34,7 @@ ARTI_BUILD_S = 480
 class Workload:
     """What stands and what is missing: ``builds`` by name, with whether each stands; numbers of runs.
 
-    ``seconds`` is for what is missing, ``memory_bytes`` for the runs that go on at the same time.
+    ``seconds`` is for what is missing, ``costs`` are those of all runs.
     """
 
     builds: dict[str, bool]
@@ -46,8 +42,7 @@ class Workload:
     runs: int
     finished: int
     seconds: float
-    memory_bytes: int
-    at_once: int
+    costs: Costs
 
 
 def workload(play: Play, experiment: Experiment) -> Workload:
@@ -59,15 +54,15 @@ def workload(play: Play, experiment: Experiment) -> Workload:
         for seed in experiment.seeds_of(networks)
     ]
     finished = sum(run.is_file() for run in runs)
-    engine, network = find_engine(play.engine), play.study.network()
-    at_once = min(engine.runs_at_once(play.cores, network), len(runs))
-    run_s = engine.run_seconds(network, (experiment.warm_up + experiment.measured) / 1e9)
+    network = play.study.network()
+    run_s, slots = (experiment.warm_up + experiment.measured) / 1e9, Slots(play.cores)
+    costs = Costs.of(play.engine, [network] * len(runs), run_s, slots)
+    left = [network] * (len(runs) - finished)
+    left_s = Costs.of(play.engine, left, run_s, slots).seconds if left else 0
     builds = {name: standing_build(play.study, tor) is not None for name, tor in play.study.builds.items()}
     missing = (tor for name, tor in play.study.builds.items() if not builds[name])
     build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
-    seconds = build_s + run_s * math.ceil((len(runs) - finished) / at_once)
-    memory = at_once * engine.demand(network).memory_bytes
-    return Workload(builds, networks, len(runs), finished, seconds, memory, at_once)
+    return Workload(builds, networks, len(runs), finished, build_s + left_s, costs)
 
 
 def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
@@ -83,10 +78,10 @@ def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
     if experiment.replicates == AUTO:
         most = experiment.precision.networks
         yield f"          and more networks, up to {most}, until each measure is decided"
-    slots = "one run at a time" if work.at_once == 1 else f"{work.at_once} runs at a time"
+    slots = "one run at a time" if work.costs.at_once == 1 else f"{work.costs.at_once} runs at a time"
     left = f"about {rounded_duration(work.seconds)}" if work.seconds else "nothing is missing"
     yield f"time      {left}, {slots}"
-    yield f"memory    {work.memory_bytes / GIB:.1f} GiB"
+    yield f"takes     {work.costs.room}"
     yield from expected_lines(experiment, play.engine, work.networks)
 
 

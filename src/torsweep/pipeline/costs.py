@@ -1,0 +1,87 @@
+"""What runs cost before they are begun: time, memory, room on the disk.
+
+In: an engine, the network of each run, how long a run lasts, how many jobs may go on at once. Out:
+:class:`Costs`. Times were measured on processors of 2.8 GHz (each engine's ``entry.py``), and are right to
+within a factor of two elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from torsweep.config.network import NetworkConfig
+from torsweep.engines.contract import Engine
+from torsweep.engines.selection import find_engine
+
+BUILD_S = 240
+"""A build of tor on two cores, its source at hand; docs/how-to/build-tor.md."""
+
+
+def _kept_bytes(engine: Engine, network: NetworkConfig) -> int:
+    """What a run keeps for each host and second: of tor 91 to 150 (60 to 120 s on networks of 130 hosts), of
+    the model 3 to 9 there, and 20 with the load of the whole of today's Tor."""
+    if engine.runs_tor:
+        return 150
+    return 20 if network.relay_population.use == "whole" else 5
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many jobs go on at the same time: one on each core of this machine, or as many as may be sent to a
+    cluster."""
+
+    count: int
+    on_cluster: bool = False
+
+    @classmethod
+    def of(cls, workflow: Any) -> Self:
+        """The slots of Snakemake's ``workflow``."""
+        if not workflow.local_exec:
+            return cls(int(workflow.nodes), on_cluster=True)
+        return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
+
+    def runs_at_once(self, engine: str, network: NetworkConfig) -> int:
+        """How many runs of ``network`` go on at the same time."""
+        if self.on_cluster:
+            return max(1, self.count)
+        return find_engine(engine).runs_at_once(self.count, network)
+
+    @property
+    def text(self) -> str:
+        """``on 2 cores``."""
+        if self.on_cluster:
+            return f"in up to {self.count} jobs at once, without their time in the queue"
+        return f"on {self.count} cores"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The time of all runs together; the memory of those that go on at once; what all of them keep."""
+
+    seconds: float
+    memory_bytes: int
+    disk_bytes: int
+    at_once: int
+
+    @classmethod
+    def of(cls, engine: str, networks: Sequence[NetworkConfig], run_s: float, slots: Slots) -> Self:
+        """The costs of a run of ``run_s`` seconds on each of ``networks``, which are one or more."""
+        found = find_engine(engine)
+        at_once = min(len(networks), *(slots.runs_at_once(engine, each) for each in networks))
+        each_s = sum(found.run_seconds(each, run_s) for each in networks) / len(networks)
+        memory = at_once * max(found.demand(each).memory_bytes for each in networks)
+        disk = sum(_kept_bytes(found, each) * each.host_count * run_s for each in networks)
+        return cls(each_s * math.ceil(len(networks) / at_once), memory, round(disk), at_once)
+
+    @property
+    def room(self) -> str:
+        """``450 MB of memory, 1.2 GB of disk``."""
+        return f"{_bytes_text(self.memory_bytes)} of memory, {_bytes_text(self.disk_bytes)} of disk"
+
+
+def _bytes_text(amount: int) -> str:
+    return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{math.ceil(amount / 1e6)} MB"
