@@ -240,7 +240,7 @@ COSTS = TableSchema(
         Column(
             "ready_us",
             pl.Int64,
-            "of a client that began without directory documents: from its start until it could be used, µs",
+            "of a client that began without directory documents: until it knew enough to build circuits, µs",
             nullable=True,
             later=True,
         ),

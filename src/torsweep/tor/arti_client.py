@@ -20,8 +20,9 @@ TEMPLATE = Path(__file__).with_name("templates") / "arti.toml"
 ARTI_ENVIRONMENT = {"TOKIO_WORKER_THREADS": "2"}
 """Otherwise Arti has a thread for each core of the machine."""
 
-READY = "Sufficiently bootstrapped"
-"""Stands in the log of a client that can be used."""
+READY = "We have enough information to build circuits"
+"""Stands in the log of a client that can be used. It begins to build circuits then; tor has built one when it
+says that it is done."""
 
 _KEY_HEADER_BYTES = 32
 

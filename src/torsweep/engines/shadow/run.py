@@ -29,6 +29,7 @@ from torsweep.engines.shadow.layout import (
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.read.starts import read_starts
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
 from torsweep.engines.shadow.simulate import ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools
@@ -190,7 +191,8 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     folder = run_directory / SHADOW_FOLDER
     network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
-    write_table(run_directory, COSTS, costs_frame(read_costs(folder), network))
+    starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.clients])
+    write_table(run_directory, COSTS, costs_frame(read_costs(folder), network, starts))
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     if not keep_logs:
         compress_logs(folder)

@@ -214,7 +214,8 @@ RELAY_MEASURES = (
         _COSTS,
         "start of a client, median",
         "s",
-        "from the start of a client without any directory document until it can be used: median over clients",
+        "from the start of a client without directory documents until it knows enough of the network to build"
+        " circuits: median over clients",
         starts,
         pl.col("ready_s").median(),
     ),

@@ -195,6 +195,10 @@ async def consensus_relays(authority: Control) -> set[str]:
     return set(re.findall(r"^r (\S+) ", text, re.MULTILINE))
 
 
+ENOUGH_PERCENT = 75
+"""How far a start has come when tor knows enough of the network to build circuits (control-spec)."""
+
+
 async def bootstrap_percent(control: Control) -> int:
     """How far the start of a tor has progressed, in per cent."""
     progress = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))

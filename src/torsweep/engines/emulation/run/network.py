@@ -18,6 +18,7 @@ from pathlib import Path
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.run.control import (
+    ENOUGH_PERCENT,
     POLL_S,
     Control,
     bootstrap_percent,
@@ -258,8 +259,7 @@ class RunningNetwork:
         """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
         tors = [place for place in self.layout.clients if not self.tors.is_arti(place.name)]
-        first, *others = tors or self.layout.clients
-        others += [place for place in self.layout.clients if place not in tors and place is not first]
+        first, *others = tors + [place for place in self.layout.clients if place not in tors]
 
         async def start(place: Place) -> None:
             nonlocal ready
@@ -268,10 +268,9 @@ class RunningNetwork:
                     if place in tors and place is not first:
                         shutil.copyfile(first.data / name, place.data / name)
                 self._start_tor(place, identities)
-                began_ns = time.monotonic_ns()
-                await self._started(place)
+                knowing_us = await self._started(place)
                 if place is first or place not in tors:
-                    self.ready_us[place.name] = (time.monotonic_ns() - began_ns) // 1000
+                    self.ready_us[place.name] = knowing_us
                 ready += 1
                 if ready % 10 == 0 or ready == len(self.layout.clients):
                     self.say(f"{ready} of {len(self.layout.clients)} clients are ready")
@@ -284,20 +283,23 @@ class RunningNetwork:
             for task in starting:
                 task.cancel()
 
-    async def _started(self, place: Place) -> None:
-        """Wait until the client can be used."""
-        so_far, arti = "", self.tors.is_arti(place.name)
-        control = None if arti else await self._control(place)
+    async def _started(self, place: Place) -> int:
+        """Wait until the client can be used; the µs in which it knew enough of the network for circuits."""
+        began_ns, knowing_ns, percent = time.monotonic_ns(), 0, 0
+        control = None if self.tors.is_arti(place.name) else await self._control(place)
 
         async def started() -> bool:
-            nonlocal so_far
+            nonlocal knowing_ns, percent
             if control is not None:
-                so_far = f"has come to {await bootstrap_percent(control)} % of its start"
-                return " 100 %" in so_far
-            so_far = f"has not started; it last said: {self.children[place.name].last_words(1)}"
-            return READY in place.log.read_text(encoding="utf-8", errors="replace")
+                percent = await bootstrap_percent(control)
+            elif READY in place.log.read_text(encoding="utf-8", errors="replace"):
+                percent = 100
+            if percent >= ENOUGH_PERCENT and not knowing_ns:
+                knowing_ns = time.monotonic_ns()
+            return percent == 100
 
-        await self._until(started, lambda: f"{place.name} {so_far}")
+        await self._until(started, lambda: f"{place.name} has come to {percent} % of its start")
+        return (knowing_ns - began_ns) // 1000
 
     def _require_consensus(self) -> None:
         """Raise TorsweepError unless the client from which all others learned has the consensus that it

@@ -106,12 +106,12 @@ class Log:
         return InputError(problem, file=self.path, key=key, **details)
 
 
-def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
+def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "stdout") -> list[Log]:
     """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
 
     Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``.
     """
-    endings = tuple(f".stdout{suffix}" for suffix in SUFFIXES)
+    endings = tuple(f".{output}{suffix}" for suffix in SUFFIXES)
     logs_of_hosts = []
     for name in names:
         try:
