@@ -1,12 +1,14 @@
-"""How much runs differ by chance alone, as the file that plans comparisons.
+"""How far apart two runs are by chance alone, as the file that plans comparisons.
 
     python -m bench.spread results/runs results/repeats --out configs/spread.csv
+    python -m bench.spread torsweep-studies/again-e6c1a3/results/runs --out configs/spread.csv
 
-In: folders with finished runs. Runs of a network that were asked for the same, but for ``seed`` or
+In: folders with finished runs of real tor. Runs of a network that were asked for the same, but for
 ``repeat``, are taken together: a run and its repeat, the sides of an A/A comparison. Out: a row for each
-network, engine, era, pairing, kind and metric (:class:`~torsweep.stats.inference.planning.Spread`) in
-``--out``, in place of the same row there; all other rows stay. A metric of which a run has no median, as
-too few downloads were complete, has no row: a comparison of it would have no interval.
+network, engine, era, pairing, kind, metric and measured time
+(:class:`~torsweep.stats.inference.planning.Spread`) in ``--out``, in place of the same row there; all other
+rows stay. Beside the time that was measured stand its half and its quarter, as if the runs had ended then. A
+measure that a network lacks has no row: a comparison of it would have no interval.
 """
 
 from __future__ import annotations
@@ -14,86 +16,119 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from bench.run_medians import quantiles_of_run
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
+from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.run import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
+from torsweep.stats.streams.incidence import ENTRY, METRICS
+from torsweep.stats.streams.pages import with_pages
+from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.storage import write_text
 
-METRICS = ("ttfb", "ttlb")
+TIMES = ("ttfb", "ttlb")
+PARTS = (1, 2, 4)
+"""What the measured time is divided by."""
+LEAST_S = 30
 
-BY_CHANCE = ("seed", "repeat")
-NAMES_ONLY = ("experiment", "variant", "network")
-"""What run.json calls things. What they are stands beside it: the settings, the network's checksum."""
+NOT_COMPARED = ("repeat", "experiment", "variant", "network")
+"""What differs by chance, and what run.json calls things: what they are stands beside it."""
 
-Medians = dict[tuple[str, str], float]
-"""Seconds, by kind and metric."""
+Ratios = Mapping[tuple[str, str, int], float]
+"""Logarithms, by kind, metric and measured seconds."""
 
 
-def medians(directory: Path) -> Medians:
-    """The medians of the run in ``directory``; NaN where there is none."""
-    return {
-        (str(row["kind"]), row["metric"]): np.nan if row["median_s"] is None else row["median_s"]
-        for row in quantiles_of_run(directory).iter_rows(named=True)
-        if row["metric"] in METRICS
-    }
+def measured_s(run: RunSpec) -> int:
+    """The time in which downloads of ``run`` count, seconds."""
+    return (run.duration_ns - run.warm_up_ns) // 10**9
+
+
+def log_ratios(one: Path, other: Path) -> Ratios:
+    """How much longer the same download takes in the run in ``other`` than in ``one``; NaN: nobody knows."""
+    run = read_run(one)
+    warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
+    sides = [
+        read_table(directory, STREAMS).with_columns(
+            (warm_up_us - pl.col("start_us")).alias(ENTRY),
+            pl.lit(side).alias("side"),
+            pl.lit(0).alias("seed"),
+        )
+        for side, directory in (("one", one), ("other", other))
+    ]
+    streams = with_pages(pl.concat(sides), ["side", "seed"])
+    ratios: dict[tuple[str, str, int], float] = {}
+    for seconds in (whole_s // part for part in PARTS if whole_s // part >= LEAST_S or part == 1):
+        cut = ended_at(streams, warm_up_us + seconds * 10**6)
+        for kind, metric in product(run.traffic, TIMES):
+            of_kind = cut.filter(pl.col("kind").cast(pl.String) == kind)
+            levels = ({"side": "one"}, {"side": "other"})
+            (ratio,) = paired_log_ratios(of_kind, METRICS[metric], *levels, [0])
+            ratios[str(kind), metric, seconds] = float(ratio)
+    return ratios
+
+
+def ended_at(streams: pl.DataFrame, end_us: int) -> pl.DataFrame:
+    """``streams`` as they had been, had the run ended at ``end_us``."""
+    left = pl.lit(end_us) - pl.col("start_us")
+    late = pl.col("observed_us") > left
+    times = [metric.column for metric in METRICS.values()]
+    return streams.filter(left > 0).with_columns(
+        *(pl.when(pl.col(name) <= left).then(pl.col(name)).alias(name) for name in times),
+        outcome=pl.when(late).then(pl.lit("unfinished")).otherwise(pl.col("outcome").cast(pl.String)),
+        observed_us=pl.min_horizontal(pl.col("observed_us"), left),
+    )
 
 
 def alike(run: RunSpec) -> str:
     """What two runs that differ by chance alone have in common."""
-    document = run.model_dump(mode="json", exclude={*BY_CHANCE, *NAMES_ONLY})
-    return json.dumps(document, sort_keys=True)
-
-
-def variance(values: Iterable[float]) -> float:
-    """Of the difference of two of ``values``, which are logarithms of medians of runs that are alike."""
-    return 2 * float(np.var(np.log(list(values)), ddof=1))
+    return json.dumps(run.model_dump(mode="json", exclude=set(NOT_COMPARED)), sort_keys=True)
 
 
 def spreads(directories: Sequence[Path]) -> Iterator[Spread]:
     """The rows of the runs in ``directories``.
 
-    Raises InputError when a run is damaged, none has another that is alike, or runs of one row were measured
-    for different times.
+    Raises InputError when a run is damaged, or none has another that is alike.
     """
-    groups: dict[str, dict[tuple[int, int], tuple[RunSpec, Medians]]] = defaultdict(dict)
+    groups: dict[str, dict[int, Path]] = defaultdict(dict)
     for directory in directories:
         finished_run(directory)
         run = read_run(directory)
-        groups[alike(run)].setdefault((run.seed, run.repeat), (run, medians(directory)))
-    rows: dict[SpreadKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    measured: dict[SpreadKey, set[int]] = defaultdict(set)
-    for group in groups.values():
-        runs = [run for run, _ in group.values()]
-        if len(runs) < 2:
-            continue
-        first = runs[0]
+        groups[alike(run)].setdefault(run.repeat, directory)
+    pairs = []
+    for runs in groups.values():
+        first = read_run(next(iter(runs.values())))
         where = (Path(first.network).parent.name, first.engine, first.era, PATHS if first.paths else FREE)
-        for kind, metric in product(first.traffic, METRICS):
-            values = (found.get((kind, metric), np.nan) for _, found in group.values())
-            key: SpreadKey = (*where, kind, metric)
-            rows[key][first.network_sha256].append(variance(values))
-            measured[key].add((first.duration_ns - first.warm_up_ns) // 10**9)
-    if not rows:
+        for one, other in combinations(runs.values(), 2):
+            pairs.append((where, first.network_sha256, log_ratios(one, other)))
+    if not pairs:
         raise InputError("no two of these runs are alike but for chance", accepted="runs and their repeats")
+    yield from rows_of(pairs)
+
+
+def rows_of(pairs: Iterable[tuple[tuple[str, str, str, str], str, Ratios]]) -> Iterator[Spread]:
+    """A row for each measure of ``pairs``: network, engine, era and pairing; which network it is; ratios.
+
+    The mean of two runs that are alike is 0, and so the spread is the root mean square.
+    """
+    rows: dict[SpreadKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for where, network, ratios in pairs:
+        for (kind, metric, seconds), ratio in ratios.items():
+            rows[*where, kind, metric, seconds][network].append(ratio**2)
     for key, by_network in rows.items():
-        if len(measured[key]) > 1:
-            times = " and ".join(f"{seconds} s" for seconds in sorted(measured[key]))
-            raise InputError(f"runs on {key[0]} in {key[1]} were measured for {times}", accepted="one time")
-        mean = float(np.mean([np.mean(each) for each in by_network.values()]))
-        if np.isfinite(mean):
-            yield Spread(*key, measured[key].pop(), len(by_network), float(f"{np.sqrt(mean):.4g}"))
+        spread = float(np.sqrt(np.mean([np.mean(each) for each in by_network.values()])))
+        if np.isfinite(spread):
+            yield Spread(*key, len(by_network), float(f"{spread:.4g}"))
 
 
 def write_spreads(rows: Iterable[Spread], file: Path) -> None:

@@ -3,7 +3,7 @@ command to a verdict.
 
     torsweep new ../my-study
     torsweep compare --candidate ../tor@my-branch
-    torsweep compare --candidate patch:kist-idle.patch --networks 8
+    torsweep compare --candidate patch:kist-idle.patch --within '1 h'
     torsweep compare --torrc 'KISTSchedRunInterval 1 msec'
     torsweep compare --consensus cc_alg=0 --engine shadow --network laptop
     torsweep compare --candidate same --dry-run
@@ -27,7 +27,6 @@ from torsweep.errors import InputError
 from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
-    from torsweep.config.experiment import Experiment
     from torsweep.study.play import Play
 
 Texts = list[str] | None
@@ -101,9 +100,22 @@ def compare_command(
     networks: Annotated[
         str | None,
         typer.Option(
-            metavar="N|auto",
-            help="How many networks, 8 when left out; a later call can add more, at a price. auto: until each"
-            " measure is decided. For one network of tornettools: how many seeds.",
+            metavar="N",
+            help="How many networks, 8 when left out; a later call can add more, at a price. For one network"
+            " of tornettools: how many seeds.",
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Instead: as many networks, measured as long, as show the smallest change in this time.",
+        ),
+    ] = None,
+    shows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANGE", help="Instead: as many as are likely to show this change, such as 5 %."
         ),
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,
@@ -146,15 +158,15 @@ def compare_command(
     if are_imports(candidate, baseline):
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
-    from torsweep.study.build_copies import copy_builds, require_options
+    from torsweep.study.budget import fitted, read_goal
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
     from torsweep.study.pairing import choose_pairing
     from torsweep.study.play import Play
     from torsweep.study.tornets import read_tornets
     from torsweep.study.venue import choose_venue
-    from torsweep.study.workload import plan_lines
 
+    goal = read_goal(networks, within, shows)
     tornets = read_tornets(network or [])
     sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
     change = read_change(sides)
@@ -169,22 +181,36 @@ def compare_command(
         venue = tornets.venue(engine)
     for line in filter(None, (*change.notes, note)):
         typer.echo(f"torsweep: {line}", err=True)
-    command = f"torsweep compare {shlex.join(sides.words)}"
-    made = make_study(change, setup, venue.network, study, command, tornets)
-    experiment = made.experiment()
-    made.require_same()
-    require_options(made, experiment)
-    play = Play(made, venue.engine, cores or len(os.sched_getaffinity(0)))
-    about = f"{change.words}, against {change.against}"
+    words = [*sides.words, *([goal.option, goal.text] if goal else [])]
+    command = f"torsweep compare {shlex.join(words)}"
+
+    def play_of(chosen: Setup) -> Play:
+        made = make_study(change, chosen, venue.network, study, command, tornets)
+        return Play(made, venue.engine, cores or len(os.sched_getaffinity(0)))
+
+    if goal is not None:
+        setup = fitted(goal, setup, measured is not None, play_of)
+    play = play_of(setup)
+    _play(play, f"{change.words}, against {change.against}", venue.why, dry_run)
+
+
+def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
+    """Print the plan of what ``about`` says, or play it and print the verdict."""
+    from torsweep.study.build_copies import copy_builds, require_options
+    from torsweep.study.workload import Plan, plan_lines
+
+    play.study.require_same()
+    require_options(play.study, play.study.experiment())
     if dry_run:
-        typer.echo("\n".join([about, *plan_lines(play, experiment, venue.why)]))
+        typer.echo("\n".join([about, *plan_lines(Plan(play), why)]))
         return
-    typer.echo(f"torsweep: {venue.engine}, on {venue.network}: {venue.why}", err=True)
-    typer.echo(f"torsweep: the study is {made.folder}", err=True)
-    made.write()
-    copy_builds(made)
+    network = play.study.document["network"]
+    typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)
+    typer.echo(f"torsweep: the study is {play.study.folder}", err=True)
+    play.study.write()
+    copy_builds(play.study)
     play.run()
-    _print_result(play, experiment, about)
+    _print_result(play, about)
 
 
 def are_imports(candidate: str | None, baseline: str | None) -> bool:
@@ -209,7 +235,7 @@ def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_met
     typer.echo(f"summary: {summary.folder}")
 
 
-def _print_result(play: Play, experiment: Experiment, about: str) -> None:
+def _print_result(play: Play, about: str) -> None:
     """Print the verdict, and keep that it has been seen."""
     from rich.console import Console
 
@@ -217,7 +243,7 @@ def _print_result(play: Play, experiment: Experiment, about: str) -> None:
     from torsweep.study.look_record import record_look
     from torsweep.study.verdict import print_verdict
 
-    tornets = play.study.tornets
+    tornets, experiment = play.study.tornets, play.study.experiment()
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)

@@ -22,7 +22,7 @@ from pydantic import Field
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
-from torsweep.config.replicates import AUTO, Replicates
+from torsweep.config.replicates import Number
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.config.variant import FREE, PATHS, Pairing
@@ -31,6 +31,7 @@ from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import is_rule
 from torsweep.provenance import sha256_of_file
+from torsweep.stats.streams.medians import PAIRED
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange
@@ -52,9 +53,6 @@ _PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in P
 
 USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": PATHS}
 
-GROWTH = {"networks": 40, "batch": 8}
-"""The budget of ``--networks auto``."""
-
 MAY_DIFFER = ("replicates", "precision", "question", "report")
 """Keys in which the document of a study may change: how many networks it takes, and what it is called."""
 
@@ -62,7 +60,7 @@ MAY_DIFFER = ("replicates", "precision", "question", "report")
 class Setup(Section):
     """What both sides of a comparison have in common, by the options of the command line."""
 
-    networks: Annotated[Replicates, Field(alias="--networks")]
+    networks: Annotated[Number, Field(alias="--networks")]
     era: Annotated[Era, Field(alias="--era")]
     warm_up: Annotated[Duration, Field(alias="--warm-up")]
     measured: Annotated[Measured, Field(alias="--measured")]
@@ -111,6 +109,15 @@ class Study:
     def experiment(self) -> Experiment:
         """The experiment, judged by the models; InputError names a key of the file that it would have."""
         return validate(Experiment, {"name": self.name, **self.document}, self.file)
+
+    @property
+    def planned_networks(self) -> int | None:
+        """The number of networks for which the same command has begun this study; None where none has."""
+        if not self.file.is_file():
+            return None
+        standing = read_yaml(self.file)
+        same = standing.get("report") == self.document["report"]
+        return int(standing["replicates"]) if same else None
 
     def network(self) -> NetworkConfig:
         """The configuration of its networks."""
@@ -179,9 +186,7 @@ def make_study(
     document = _document(change, setup, network, where.resolve(), tornets)
     document["report"]["source"] = command
     file = where / EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE
-    growth = GROWTH if setup.networks == AUTO else {}
-    looks = with_look(read_looks(file), setup.networks, GROWTH["networks"])
-    document["precision"] = {**growth, "looks": looks}
+    document["precision"] = {"looks": with_look(read_looks(file), setup.networks)}
     patches = {
         Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
     }
@@ -238,7 +243,7 @@ def _usual_traffic() -> Any:
 def _claim(kind: str, subject: str, change: TorChange) -> dict[str, Any]:
     text = f"{subject} with {change.level} differ from those with {change.baseline[change.knob]}."
     about = {"id": kind, "text": text, "test": "change", "knob": change.knob}
-    return {**about, "kind": kind, "metrics": ["ttfb", "ttlb"]}
+    return {**about, "kind": kind, "metrics": ["ttfb", "ttlb"], "statistics": [PAIRED]}
 
 
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:

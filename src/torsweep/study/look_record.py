@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from torsweep.config.reading import validate
-from torsweep.config.replicates import AUTO, Precision
+from torsweep.config.replicates import Precision
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.stats.inference.interim import Design
@@ -27,18 +27,12 @@ def read_looks(experiment_file: Path) -> dict[int, float]:
     return dict(validate(Precision, {"looks": read_json(file)}, file).looks)
 
 
-def with_look(looks: dict[int, float], replicates: int | str, most: int) -> dict[int, float]:
-    """``looks`` and, where ``replicates`` is a number, one with so many networks.
-
-    Raises InputError where more networks have been looked at; ``most`` are those of ``auto``.
-    """
-    number = most if replicates == AUTO else int(replicates)
-    if looks and number not in looks and number < max(looks):
+def with_look(looks: dict[int, float], networks: int) -> dict[int, float]:
+    """``looks`` and one with so many networks; InputError where more have been looked at."""
+    if looks and networks not in looks and networks < max(looks):
         problem, accepted = "is fewer than this comparison has been looked at with", f"{max(looks)} or more"
-        raise InputError(problem, key="--networks", value=replicates, accepted=accepted)
-    if replicates == AUTO:
-        return looks
-    return Design(tuple(looks), tuple(looks.values())).look(number).shares
+        raise InputError(problem, key="--networks", value=networks, accepted=accepted)
+    return Design(tuple(looks), tuple(looks.values())).look(networks).shares
 
 
 def record_look(experiment_file: Path, design: Design, networks: int) -> None:

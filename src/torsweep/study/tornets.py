@@ -15,7 +15,6 @@ from typing import Any
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.replicates import AUTO
 from torsweep.config.traffic import MARKOV
 from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
 from torsweep.engines.selection import ENGINES
@@ -115,14 +114,12 @@ class Tornets:
     def _replicates(self, number: str | None) -> str:
         """As many as networks, or of one network as many seeds as the user wants."""
         many = len(self.networks)
-        problem, accepted = "is for networks that are sampled", "a number of seeds"
-        if many == 1 and number != AUTO:
+        if many == 1:
             return str(USUAL_SEEDS) if number is None else number
-        if many > 1:
-            if number in (None, str(many)):
-                return str(many)
-            problem, accepted = "is not the number of networks given", str(many)
-        raise InputError(problem, key="--networks", value=number, accepted=accepted)
+        if number not in (None, str(many)):
+            problem = "is not the number of networks given"
+            raise InputError(problem, key="--networks", value=number, accepted=str(many))
+        return str(many)
 
     @property
     def unit(self) -> str:

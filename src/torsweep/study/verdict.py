@@ -27,6 +27,7 @@ from torsweep.stats.verdicts import ClaimsFile, read_claims
 SHOWN_TIMES = {"ttfb": "first byte", "ttlb": "last byte"}
 NO_EFFECT = "no effect: the same times in every network"
 COLOURS = {"shown": "green", NO_DIFFERENCE: "blue", NO_EFFECT: "blue"}
+SAME_DOWNLOAD = "Changes: how much longer the same download takes, the mean over the middle half of downloads"
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def print_verdict(
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
     shown = [(row.measure, row.answer.interval, row.verdict, row.can_show) for row in rows]
     console.print(measures_table(shown))
-    console.print(Text(_coverage_text(claims_file, len(rows), unit)), soft_wrap=True)
+    console.print(Text(f"{SAME_DOWNLOAD}\n{_coverage_text(claims_file, len(rows), unit)}"), soft_wrap=True)
     return networks
 
 

@@ -9,121 +9,194 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
 
 from torsweep.config.experiment import Experiment
-from torsweep.config.replicates import AUTO
-from torsweep.config.traffic import KIND_NAMES
+from torsweep.config.traffic import KIND_NAMES, AnyKind
+from torsweep.engines.run_spec import RUN_FILE, read_run
+from torsweep.engines.selection import find_engine
+from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import BUILD_S, Costs, Slots
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
-from torsweep.stats.inference.planning import Spread, basis, spread_of
-from torsweep.stats.inference.power import MULTIPLES, POWER, shown_by, size_text
+from torsweep.stats.inference.planning import Spread, basis, spread_of, spreads_of
+from torsweep.stats.inference.power import POWER, size_text, smallest_shown
+from torsweep.stats.statistic import MetricName
 from torsweep.study.build_copies import standing_build
+from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
-from torsweep.units import rounded_duration
+from torsweep.units import SECOND_NS, rounded_duration
 
 ARTI_BUILD_S = 480
 """A build of Arti on two cores: 12 minutes of processor time, the end of it on one core."""
 
+SIDES = 2
+"""Runs on each network."""
+
+LATEST = 16
+"""Finished runs, the latest ones, that say how long a run takes here."""
+
 
 @dataclass(frozen=True)
-class Workload:
-    """What stands and what is missing: ``builds`` by name, with whether each stands; numbers of runs.
+class Plan:
+    """How ``play`` would go with any number of networks: its time, and the changes that it can show."""
 
-    ``seconds`` is for what is missing, ``costs`` are those of all runs.
-    """
+    play: Play
 
-    builds: dict[str, bool]
-    networks: int
-    runs: int
-    finished: int
-    seconds: float
-    costs: Costs
+    @cached_property
+    def experiment(self) -> Experiment:
+        """That of the study."""
+        return self.play.study.experiment()
+
+    @cached_property
+    def builds(self) -> dict[str, bool]:
+        """Builds by name, with whether each stands."""
+        study = self.play.study
+        return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
+
+    def costs(self, runs: int) -> Costs:
+        """Those of so many runs, one or more, as they are reckoned."""
+        run_s = (self.experiment.warm_up + self.experiment.measured) / SECOND_NS
+        return Costs.of(self.play.engine, [self.play.study.network()] * runs, run_s, Slots(self.play.cores))
+
+    @cached_property
+    def timed(self) -> list[float]:
+        """How long the latest runs on this network took here, as parts of the reckoned time."""
+        places = (self.play.study.folder, CHECKOUT, *STUDIES.glob("*/"))
+        run_levels = f"*/{self.play.engine}/*/{self.experiment.network}/*/*"
+        files = {
+            file.resolve()
+            for place in places
+            for file in place.glob(f"results/benchmarks/runs/{run_levels}.tsv")
+        }
+        latest = sorted(files, key=lambda file: file.stat().st_mtime)[-LATEST:]
+        return [share for file in latest if (share := self._share(file)) is not None]
+
+    def _share(self, benchmark: Path) -> float | None:
+        """What the run of Snakemake's ``benchmark`` file took; None where it is not whole."""
+        results = next(parent for parent in benchmark.parents if parent.name == "benchmarks").parent
+        run = results / benchmark.relative_to(results / "benchmarks").with_suffix("")
+        if not (run / RUN_FILE).is_file():
+            return None
+        lines = benchmark.read_text().splitlines()
+        took_s = float(lines[1].split("\t")[0])
+        reckoned_s = find_engine(self.play.engine).run_seconds(
+            self.play.study.network(), read_run(run).duration_ns / SECOND_NS
+        )
+        return took_s / reckoned_s
+
+    def seconds(self, networks: int, finished: int = 0) -> float:
+        """The time that builds, and the runs on so many networks that are not ``finished``, take."""
+        missing = (tor for name, tor in self.play.study.builds.items() if not self.builds[name])
+        build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
+        left = SIDES * networks - finished
+        run_s = self.costs(left).seconds * (median(self.timed) if self.timed else 1) if left else 0
+        return build_s + run_s
+
+    @cached_property
+    def _spreads(self) -> dict[tuple[AnyKind, MetricName], dict[int, Spread]]:
+        """What is known of each measure, by measured seconds."""
+        asked, engine = self.experiment, self.play.engine
+        return {
+            (claim.kind, metric): spreads_of(
+                asked.network, engine, claim.kind, metric, era=asked.era, pairing=asked.pairing
+            )
+            for claim in claims_of(asked)
+            if isinstance(claim, AnyChange)
+            for metric in claim.metrics
+        }
+
+    @cached_property
+    def known_times_s(self) -> list[int]:
+        """The measured times of which it is known how far two runs differ, seconds."""
+        return sorted({seconds for rows in self._spreads.values() for seconds in rows})
+
+    def shown(self, networks: int) -> dict[tuple[AnyKind, MetricName], tuple[float, Spread]]:
+        """By kind of client and time, the change that so many networks can be expected to show, as a relative
+        difference, and what says so; measures of which nothing is known have none."""
+        confidence, measured_s = self._confidence(networks), self.experiment.measured / SECOND_NS
+        rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._spreads.items()}
+        return {
+            measure: (math.expm1(smallest_shown(row.log_ratio_sd, networks, confidence)), row)
+            for measure, row in rows.items()
+            if row is not None and networks > 1
+        }
+
+    def smallest_shown(self, networks: int) -> float | None:
+        """The change that so many networks show in every time of the first kind of clients, web clients in
+        most networks; None where nothing is known of them."""
+        first = next(kind for kind, _ in self._spreads)
+        sizes = (size for (kind, _), (size, _) in self.shown(networks).items() if kind == first)
+        return max(sizes, default=None)
+
+    def _confidence(self, networks: int) -> float:
+        """That of an interval, at the next look."""
+        looks = {many: share for many, share in self.experiment.precision.looks.items() if many < networks}
+        each = bonferroni(CONFIDENCE, len(self._spreads))
+        design = Design(tuple(looks), tuple(looks.values()))
+        return design.look(networks).confidence_at(networks, each)
 
 
-def workload(play: Play, experiment: Experiment) -> Workload:
-    """The work of ``experiment`` as ``play`` plays it."""
-    networks = experiment.interim[0] if experiment.replicates == AUTO else len(experiment.seeds)
-    runs = [
-        play.study.folder / play.plan.run_directory(variant, seed) / PROVENANCE_FILE
-        for variant in experiment.plan().variants
-        for seed in experiment.seeds_of(networks)
-    ]
-    finished = sum(run.is_file() for run in runs)
-    network = play.study.network()
-    run_s, slots = (experiment.warm_up + experiment.measured) / 1e9, Slots(play.cores)
-    costs = Costs.of(play.engine, [network] * len(runs), run_s, slots)
-    left = [network] * (len(runs) - finished)
-    left_s = Costs.of(play.engine, left, run_s, slots).seconds if left else 0
-    builds = {name: standing_build(play.study, tor) is not None for name, tor in play.study.builds.items()}
-    missing = (tor for name, tor in play.study.builds.items() if not builds[name])
-    build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
-    return Workload(builds, networks, len(runs), finished, build_s + left_s, costs)
-
-
-def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
+def plan_lines(plan: Plan, why: str) -> Iterator[str]:
     """The plan as lines for a terminal; ``why`` says why this engine plays it."""
-    work, tornets = workload(play, experiment), play.study.tornets
+    play, experiment, tornets = plan.play, plan.experiment, plan.play.study.tornets
+    networks = len(experiment.seeds)
     yield f"study     {play.study.folder}"
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
-    standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in work.builds.items())
+    standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in plan.builds.items())
     yield f"builds    {', '.join(standing)}"
-    each = f"on each of {work.networks} networks"
-    each = each if tornets is None else f"for each of {tornets.over(work.networks)}"
-    yield f"runs      {work.runs} (2 {each}), {work.finished} of them finished"
-    if experiment.replicates == AUTO:
-        most = experiment.precision.networks
-        yield f"          and more networks, up to {most}, until each measure is decided"
-    slots = "one run at a time" if work.costs.at_once == 1 else f"{work.costs.at_once} runs at a time"
-    left = f"about {rounded_duration(work.seconds)}" if work.seconds else "nothing is missing"
-    yield f"time      {left}, {slots}"
-    yield f"takes     {work.costs.room}"
-    yield from expected_lines(experiment, play.engine, work.networks)
+    each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
+    runs, finished = SIDES * networks, _finished(play, experiment)
+    measured = rounded_duration(experiment.measured / SECOND_NS)
+    yield f"runs      {runs} ({SIDES} {each}), {measured} measured, {finished} of them finished"
+    costs, seconds = plan.costs(runs), plan.seconds(networks, finished)
+    slots = "one run at a time" if costs.at_once == 1 else f"{costs.at_once} runs at a time"
+    left = f"about {rounded_duration(seconds)}" if seconds else "nothing is missing"
+    by = f", as {len(plan.timed)} finished runs took" if plan.timed else ""
+    yield f"time      {left}, {slots}{by}"
+    yield f"takes     {costs.room}"
+    yield from expected_lines(plan, networks)
 
 
-def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterator[str]:
-    """The changes that so many networks can be expected to show, and that more can, and what runs say so."""
-    claims = [claim for claim in claims_of(experiment) if isinstance(claim, AnyChange)]
-    each = bonferroni(CONFIDENCE, sum(len(claim.metrics) for claim in claims))
-    confidences = _confidences(experiment, networks, each)
-    era, pairing = experiment.era, experiment.pairing
-    sizes, reasons = [], []
-    for claim, metric in [(each, metric) for each in claims for metric in each.metrics]:
-        row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
-        changes = {} if row is None else shown_by(row.log_ratio_sd, confidences)
-        if row is not None and changes:
-            texts = (size_text(math.expm1(size)) for size in changes.values())
-            sizes.append(f"{KIND_NAMES[claim.kind]}, {SHOWN_TIMES[metric]}: {', '.join(texts)}")
-            reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
-    alone = networks < 2
-    if alone or not sizes:
-        reason = "one network has no interval" if alone else f"no pairs of runs on {experiment.network} yet"
-        yield f"shows     unknown: {reason}"
+def _finished(play: Play, experiment: Experiment) -> int:
+    """How many runs of ``experiment`` are complete."""
+    runs = (
+        play.study.folder / play.plan.run_directory(variant, seed) / PROVENANCE_FILE
+        for variant in experiment.plan().variants
+        for seed in experiment.seeds
+    )
+    return sum(run.is_file() for run in runs)
+
+
+def expected_lines(plan: Plan, networks: int) -> Iterator[str]:
+    """The changes that so many networks can be expected to show, and what runs say so."""
+    shown = plan.shown(networks)
+    if not shown:
+        nobody = f"no pairs of runs on {plan.experiment.network} yet"
+        yield f"shows     unknown: {'one network has no interval' if networks < 2 else nobody}"
         return
-    numbers = ", ".join(str(number) for number in confidences if number > 1)
-    yield f"shows     with a chance of {100 * POWER:.0f} %, by {numbers} networks, changes of"
-    yield from (f"          {line}" for line in [*sizes, *dict.fromkeys(reasons)])
-
-
-def _confidences(experiment: Experiment, networks: int, each: float) -> dict[int, float]:
-    """The confidence of an interval by the number of networks: the planned ones, or the next look."""
-    if experiment.interim:
-        design = Design.of(experiment)
-        return {number: design.confidence_at(number, each) for number in experiment.interim[::2]}
-    looks = {number: share for number, share in experiment.precision.looks.items() if number < networks}
-    design = Design(tuple(looks), tuple(looks.values()))
-    numbers = [networks * multiple for multiple in MULTIPLES]
-    return {number: design.look(number).confidence_at(number, each) for number in numbers}
+    sizes = ", ".join(
+        f"{size_text(size)} ({KIND_NAMES[kind]}, {SHOWN_TIMES[metric]})"
+        for (kind, metric), (size, _) in shown.items()
+    )
+    yield f"shows     with a chance of {100 * POWER:.0f} %, changes from about {sizes}"
+    engine, experiment = plan.play.engine, plan.experiment
+    bases = (
+        f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}" for _, row in shown.values()
+    )
+    yield from (f"          {line}" for line in dict.fromkeys(bases))
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:
     """That the runs of ``row`` measured for another time than those of ``experiment``, where they did."""
-    measured_s = experiment.measured / 1e9
+    measured_s = experiment.measured / SECOND_NS
     if row.measured_s == measured_s:
         return ""
     theirs, ours = rounded_duration(row.measured_s), rounded_duration(measured_s)
-    return f"; they measured for {theirs}, these will measure for {ours}: more time shows smaller changes"
+    return f"; they measured for {theirs}, these will measure for {ours}: a longer time shows smaller changes"

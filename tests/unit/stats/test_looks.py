@@ -103,8 +103,7 @@ def test_auto_spends_what_earlier_looks_have_left() -> None:
 
 
 def test_a_study_is_not_looked_at_with_fewer_networks_than_before() -> None:
-    assert with_look({}, 8, 40) == {8: 0.8}
-    assert with_look({8: 0.8, 16: 0.9}, 8, 40) == {8: 0.8, 16: 0.9}
-    assert with_look({8: 0.8}, "auto", 40) == {8: 0.8}
+    assert with_look({}, 8) == {8: 0.8}
+    assert with_look({8: 0.8, 16: 0.9}, 8) == {8: 0.8, 16: 0.9}
     with pytest.raises(InputError, match="--networks: is fewer than this comparison has been looked at"):
-        with_look({8: 0.8, 16: 0.9}, 12, 40)
+        with_look({8: 0.8, 16: 0.9}, 12)

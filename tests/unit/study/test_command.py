@@ -78,8 +78,9 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path: Path) -> Non
     page = (
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )
-    assert said[7] == "Intervals: all 4 together with 95 %"
-    assert said[8] == f"page: {page}/kistschedruninterval_1_msec.html"
+    assert said[7].startswith("Changes: how much longer the same download takes")
+    assert said[8] == "Intervals: all 4 together with 95 %"
+    assert said[9] == f"page: {page}/kistschedruninterval_1_msec.html"
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
     assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
 
@@ -111,7 +112,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     said = dict(line.split(None, 1) for line in out.splitlines()[1:])
     assert said["engine"] == "emulation, network ci: as a test says so"
     assert said["builds"] == "stock to be built"
-    assert said["runs"] == "8 (2 on each of 4 networks), 0 of them finished"
+    assert said["runs"] == "8 (2 on each of 4 networks), 2 min measured, 0 of them finished"
     assert said["time"].endswith("at a time")
     assert said["takes"].endswith("MB of disk")
 
@@ -125,7 +126,7 @@ def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path: Path) -> No
         file.parent.mkdir(parents=True)
         file.touch()
     _, out, _ = torsweep(*ASKED, "--dry-run")
-    assert "16 (2 on each of 8 networks), 1 of them finished" in out
+    assert "16 (2 on each of 8 networks), 2 min measured, 1 of them finished" in out
 
 
 def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_it_says_what_intervals_are_over() -> None:
 @pytest.mark.parametrize(
     ("names", "options", "told"),
     [
-        (["tornet-0.05"], {"networks": "auto"}, "--networks: is for networks that are sampled"),
+        (["tornet-0.05"], {"networks": "auto"}, "--networks: is not accepted, got 'auto'"),
         (["tornet-0.05", "other"], {"networks": "8"}, "--networks: is not the number of networks given"),
         (["tornet-0.05"], {"warm_up": "40 min"}, "--warm-up: leaves nothing of the simulation"),
         (["tornet-0.05"], {"warm_up": "soon"}, "--warm-up: is not accepted, got 'soon'"),

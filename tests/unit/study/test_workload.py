@@ -1,83 +1,125 @@
-"""What a dry run says of the smallest change that can be expected to be shown, and where it is from."""
+"""What a plan says of time, and of the smallest change that can be expected to be shown."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
+from tests.analyses import analysis_of
 from torsweep.stats.claims.downloads import AnyChange
-from torsweep.stats.inference.interim import FIRST_SHARE
+from torsweep.stats.claims.judging import HOLDS, ask
+from torsweep.stats.inference.interim import FIRST_SHARE, Design
 from torsweep.stats.inference.planning import Spread
-from torsweep.stats.inference.power import shown_by, size_text
-from torsweep.study.workload import expected_lines
+from torsweep.stats.inference.power import POWER, size_text, smallest_shown
+from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.study import workload
+from torsweep.study.workload import Plan, expected_lines
 
 ROWS = """\
 quarter,cellsim,today,free,bulk,ttfb,120,16,0.6
 quarter,cellsim,today,free,web,ttfb,120,16,0.2
 quarter,cellsim,today,free,web,ttlb,120,16,0.1
+quarter,emulation,today,free,web,ttfb,60,8,0.8
 quarter,emulation,today,free,web,ttfb,120,8,0.4
 """
 
 
 @pytest.fixture(autouse=True)
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def spreads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/spread.csv").write_text(f"{','.join(Spread.__dataclass_fields__)}\n{ROWS}")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("torsweep.study.workload.claims_of", lambda experiment: experiment.claims)
+    monkeypatch.setattr(workload, "claims_of", lambda experiment: experiment.claims)
 
 
-def comparison(network: str = "quarter", measured_s: int = 120, **looks: float) -> SimpleNamespace:
+def plan(network: str = "quarter", engine: str = "emulation", measured_s: int = 120, **looks: float) -> Plan:
     """A comparison of both times of web and bulk clients."""
-    measured = measured_s * 10**9
     claims = [AnyChange.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
     precision = SimpleNamespace(looks={int(number): share for number, share in looks.items()})
-    common = {"era": "today", "pairing": "free", "interim": (), "precision": precision}
-    return SimpleNamespace(network=network, claims=claims, measured=measured, **common)
+    common = {"era": "today", "pairing": "free", "precision": precision, "measured": measured_s * 10**9}
+    asked = SimpleNamespace(network=network, claims=claims, **common)
+    study = SimpleNamespace(experiment=lambda: asked)
+    return Plan(SimpleNamespace(engine=engine, study=study))  # type: ignore[arg-type]
 
 
-def test_each_measure_has_its_sizes_and_each_source_a_line() -> None:
-    first, *more = expected_lines(comparison(), "emulation", 8)
-    assert first == "shows     with a chance of 80 %, by 8, 16, 32 networks, changes of"
+def test_each_measure_has_its_size_and_each_source_a_line() -> None:
+    first, *more = expected_lines(plan(), 8)
     # The first look, of four lines together, at 98.75 % spends four fifths of the error.
-    levels = {number: 1 - FIRST_SHARE * 0.05 / 4 for number in (8, 16, 32)}
-    web = [f"{100 * np.expm1(size):.0f} %" for size in shown_by(0.4, levels).values()]
-    last = [size_text(np.expm1(size)) for size in shown_by(0.1, levels).values()]
+    level = 1 - FIRST_SHARE * 0.05 / 4
+    web, last, bulk = (size_text(np.expm1(smallest_shown(sd, 8, level))) for sd in (0.4, 0.1, 0.6))
+    sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
+    assert first == f"shows     with a chance of 80 %, changes from about {sizes}"
     assert [line.strip() for line in more] == [
-        f"web, first byte: {', '.join(web)}",
-        f"web, last byte: {', '.join(last)}",
-        f"bulk, first byte: over 100 %, {', '.join(bulk_sizes(levels))}",
         "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
         "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim, as emulation"
         " has none yet",
     ]
 
 
-def bulk_sizes(levels: dict[int, float]) -> list[str]:
-    return [size_text(np.expm1(size)) for size in shown_by(0.6, levels).values()][1:]
-
-
 def test_a_later_look_shows_less_than_a_first_one_with_as_many_networks() -> None:
-    first = next(line for line in expected_lines(comparison(), "emulation", 16) if "web, last" in line)
-    later = next(
-        line for line in expected_lines(comparison(**{"8": 0.8}), "emulation", 16) if "web, last" in line
-    )
-    sizes = [float(line.split(": ")[1].split(" %")[0]) for line in (first, later)]
-    assert sizes[1] > sizes[0]
+    first, later = (each.shown(16)["web", "ttlb"][0] for each in (plan(), plan(**{"8": 0.8})))
+    assert later > first
 
 
 def test_what_nobody_has_run_is_unknown() -> None:
     unknown = "shows     unknown: no pairs of runs on mine.yaml yet"
-    assert list(expected_lines(comparison("mine.yaml"), "shadow", 8)) == [unknown]
+    assert list(expected_lines(plan("mine.yaml", "shadow"), 8)) == [unknown]
     alone = "shows     unknown: one network has no interval"
-    assert list(expected_lines(comparison(), "shadow", 1)) == [alone]
+    assert list(expected_lines(plan(engine="shadow"), 1)) == [alone]
 
 
-def test_runs_that_measured_for_another_time_are_said_to_have() -> None:
-    _, *lines = expected_lines(comparison(measured_s=300), "emulation", 8)
-    end = "; they measured for 2 min, these will measure for 5 min: more time shows smaller changes"
-    reasons = [line for line in lines if "pairs of runs" in line]
-    assert reasons and all(reason.endswith(end) for reason in reasons)
+def test_the_spread_is_that_of_the_measured_time_or_the_nearest_which_is_said() -> None:
+    assert plan().known_times_s == [60, 120]
+    assert plan(measured_s=60).shown(8)["web", "ttfb"][0] > plan().shown(8)["web", "ttfb"][0]
+    _, *lines = expected_lines(plan(measured_s=300), 8)
+    end = "; they measured for 2 min, these will measure for 5 min: a longer time shows smaller changes"
+    assert lines and all(line.endswith(end) for line in lines)
+
+
+def test_what_a_plan_promises_comes_out() -> None:
+    """Of simulated comparisons with the spread of the file, four fifths show a change of that size."""
+    web = AnyChange(id="web", text="-", test="change", knob="tor", kind="web", metrics=("ttlb",))
+    size, row = plan().shown(8)["web", "ttlb"]
+    draw, shown = np.random.default_rng(3), 0
+    for _ in range(500):
+        ratios = (1 + size) * np.exp(row.log_ratio_sd * draw.normal(size=8))
+        sides = [{"tor": "branch", "seed": seed, "median_s": ratio} for seed, ratio in enumerate(ratios)]
+        sides += [{"tor": "stock", "seed": seed, "median_s": 1.0} for seed in range(8)]
+        runs = pl.DataFrame(sides).with_columns(metric=pl.lit("ttlb"), kind=pl.lit("web"))
+        analysis = analysis_of({"tor": ["branch", "stock"]}, {"tor": "stock"}, {quantiles_of_runs: runs})
+        verdict = replace(ask(web, analysis, {}), family=4).verdict(Design().look(8))
+        shown += verdict.verdict == HOLDS
+    assert shown / 500 == pytest.approx(POWER, abs=0.05)
+
+
+def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They took twice and three times what is reckoned; the runs of another network do not count."""
+    for seed, took_s, network in ((1, 200, "quarter"), (2, 300, "quarter"), (3, 999, "ci")):
+        run = Path("cellsim/today") / network / str(seed) / "tor=stock"
+        for top in ("benchmarks/runs", "runs"):
+            (tmp_path / "results" / top / "x" / run).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "results/benchmarks/runs/x" / run).with_name("tor=stock.tsv").write_text(
+            f"s\th\n{took_s}\t-\n"
+        )
+        (tmp_path / "results/runs/x" / run).mkdir()
+        (tmp_path / "results/runs/x" / run / "run.json").touch()
+    monkeypatch.setattr(workload, "read_run", lambda directory: SimpleNamespace(duration_ns=100 * 10**9))
+    monkeypatch.setattr(workload, "CHECKOUT", tmp_path / "none")
+    known = plan(engine="cellsim")
+    engine = SimpleNamespace(run_seconds=lambda network, run_s: run_s)
+    monkeypatch.setattr(workload, "find_engine", lambda name: engine)
+    known.play.cores = 2  # type: ignore[misc]
+    reckoned = SimpleNamespace(
+        of=lambda engine, runs, run_s, slots: SimpleNamespace(seconds=run_s * len(runs) / 2)
+    )
+    monkeypatch.setattr(workload, "Costs", reckoned)
+    vars(known.play.study).update(folder=tmp_path, network=lambda: None, builds={})
+    known.experiment.warm_up = 30 * 10**9  # type: ignore[misc]
+    assert sorted(known.timed) == [2.0, 3.0]
+    # 150 s reckoned, 2.5 times as long; eight runs, two at once, one pair of them finished.
+    assert known.seconds(4, finished=2) == pytest.approx(3 * 2.5 * 150)

@@ -28,9 +28,10 @@ from torsweep.stats import claims
 Clock = Literal["opening", "request"]
 """What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
 
-Estimand = Literal["median", "p90", "p95", "client_median", "mean"]
+Estimand = Literal["median", "p90", "p95", "client_median", "mean", "paired"]
 """A number of a run's times: the median or a high quantile over downloads; the median over clients, of which
-those that got nothing are slower than all others; the mean over all downloads."""
+those that got nothing are slower than all others; the mean over all downloads. ``paired`` is none of one run:
+how much longer the same download takes."""
 
 Share = Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 """A part of a whole."""

@@ -45,8 +45,15 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import networks_at, paired
-from torsweep.stats.streams.incidence import OPENING, clock_text, metric_at, unless_perf_alone
-from torsweep.stats.streams.medians import ESTIMANDS, quantiles_of_runs
+from torsweep.stats.streams.incidence import (
+    OPENING,
+    clock_text,
+    measured_downloads,
+    metric_at,
+    unless_perf_alone,
+)
+from torsweep.stats.streams.medians import ESTIMANDS, PAIRED, quantiles_of_runs
+from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, Stairs, stair_table
 from torsweep.units import is_duration
@@ -59,7 +66,8 @@ class _TimesClaim(ClientClaim):
 
     statistics: Annotated[tuple[Estimand, ...], Field(min_length=1)] = ("median",)
     """By which statistics of a run's times it is judged, each for itself: the median (``median``) or a high
-    quantile (``p90``, ``p95``) over downloads, the median over clients (``client_median``), the ``mean``."""
+    quantile (``p90``, ``p95``) over downloads, the median over clients (``client_median``), the ``mean``; or
+    by how much longer the same download takes, the mean over the middle half of them (``paired``)."""
     clocks: Clocks = (OPENING,)
     """By which clocks it is judged, each for itself: from the ``opening`` of the SOCKS connection, or from
     the ``request``."""
@@ -85,13 +93,16 @@ class _TimesClaim(ClientClaim):
         chosen_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
         if chosen_clients is None:
             return np.full(len(analysis.provenance.seeds), np.nan)
-        runs = chosen_clients.once(quantiles_of_runs)
-        name = metric_at(metric, self.clocks[0]).name
-        chosen = runs.filter(pl.col("metric") == name, pl.col("kind").cast(pl.String) == self.kind)
+        clock, statistic = metric_at(metric, self.clocks[0]), self.statistics[0]
+        of_kind = pl.col("kind").cast(pl.String) == self.kind
         one, two = ({**levels, self.knob: level} for level in (reference, other))
         held = {knob: level for knob, level in levels.items() if knob != self.knob}
-        statistic = f"{self.statistics[0]}_s"
-        return paired(chosen, statistic, one, two, networks_at(runs, held)).log_ratio
+        if statistic == PAIRED:
+            streams = chosen_clients.once(measured_downloads)
+            return paired_log_ratios(streams.filter(of_kind), clock, one, two, networks_at(streams, held))
+        runs = chosen_clients.once(quantiles_of_runs)
+        chosen = runs.filter(pl.col("metric") == clock.name, of_kind)
+        return paired(chosen, f"{statistic}_s", one, two, networks_at(runs, held)).log_ratio
 
 
 class _ExtremeLevel(_TimesClaim):

@@ -6,6 +6,7 @@ In: ``configs/spread.csv``, which ``python -m bench.spread`` writes. Out: :class
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -18,18 +19,18 @@ from torsweep.home import find
 
 SPREAD_FILE = Path("configs/spread.csv")
 
-SpreadKey = tuple[str, str, str, str, str, str]
-"""Network, engine, era, pairing, kind and metric."""
+SpreadKey = tuple[str, str, str, str, str, str, int]
+"""Network, engine, era, pairing, kind, metric and measured seconds."""
 
 
 @dataclass(frozen=True)
 class Spread:
     """A row of the file: how far two runs of a network are apart by chance alone.
 
-    ``log_ratio_sd`` is the standard deviation over ``networks`` networks of the logarithm of the ratio of
-    the runs' medians of ``metric``, over downloads of ``kind`` in ``measured_s`` seconds. With the
-    ``pairing`` ``paths`` both runs were given the same paths. The model draws pauses and servers anew too,
-    as it has no other chance.
+    ``log_ratio_sd`` is the standard deviation over ``networks`` networks of how much longer the same
+    download takes in one of the runs (:mod:`torsweep.stats.streams.pairs`): its time to ``metric``, in
+    ``measured_s`` seconds of downloads of ``kind``. With the ``pairing`` ``paths`` both runs were given the
+    same paths. It depends on the measured time as it was measured: there is a row for each.
     """
 
     network: str
@@ -45,7 +46,8 @@ class Spread:
     @property
     def key(self) -> SpreadKey:
         """What it is of: no two rows of a file have the same."""
-        return (self.network, self.engine, self.era, self.pairing, self.kind, self.metric)
+        where = (self.network, self.engine, self.era, self.pairing)
+        return (*where, self.kind, self.metric, self.measured_s)
 
 
 _NUMERIC_COLUMNS = {"measured_s": pl.Int64, "networks": pl.Int64, "log_ratio_sd": pl.Float64}
@@ -69,17 +71,25 @@ def read_spreads(file: Path = SPREAD_FILE) -> list[Spread]:
         raise InputError(f"cannot be read: {error}", file=file) from error
 
 
-def spread_of(
+def spreads_of(
     network: str, engine: str, kind: str, metric: str, *, era: str, pairing: str = FREE
-) -> Spread | None:
-    """The row for a comparison on ``network``, or the one that comes nearest; None where there is none.
+) -> dict[int, Spread]:
+    """The rows for a comparison on ``network`` by measured seconds, or those that come nearest.
 
-    The row of the engine, where paths are given or else not; then that of the model.
+    Those of the engine, where paths are given or else not; then those of the model. None: there are none.
     """
-    rows = {row.key: row for row in read_spreads()}
-    sources = [(each, how) for each in (engine, MODEL_ENGINE) for how in (pairing, FREE)]
-    keys = [(network, each, era, how, kind, metric) for each, how in sources]
-    return next((rows[key] for key in keys if key in rows), None)
+    rows = read_spreads()
+    for each, how in ((each, how) for each in (engine, MODEL_ENGINE) for how in (pairing, FREE)):
+        where = (network, each, era, how, kind, metric)
+        found = {row.measured_s: row for row in rows if row.key[:-1] == where}
+        if found:
+            return found
+    return {}
+
+
+def spread_of(rows: Mapping[int, Spread], measured_s: float) -> Spread | None:
+    """That of ``rows`` whose measured time comes nearest; None where there is none."""
+    return min(rows.values(), key=lambda row: abs(row.measured_s - measured_s), default=None)
 
 
 def basis(row: Spread, engine: str, pairing: str = FREE) -> str:

@@ -53,6 +53,7 @@ QUANTILES = {"p10_s": 0.1, "p25_s": 0.25, "median_s": 0.5, "p75_s": 0.75, "p90_s
 CLOCK_NOTE = f"Times are {clock_text(OPENING)}."
 
 CLIENT_MEDIAN, MEAN = "client_median_s", "mean_s"
+PAIRED = "paired"
 
 ESTIMANDS = {
     "median": "median download",
@@ -60,8 +61,10 @@ ESTIMANDS = {
     "p95": "95th percentile of downloads",
     "client_median": "median client",
     "mean": "mean",
+    PAIRED: "same download",
 }
-"""What a claim about times may be judged by: the column of a run without its unit, and its name in words."""
+"""What a claim about times may be judged by: the column of a run without its unit, or :data:`PAIRED`; and its
+name in words."""
 
 
 def run_quantiles(
