@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import level_name, look
+from plotting.drawing.palette import level_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.replicates import NO_DIFFERENCE_BELOW
@@ -59,16 +59,17 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     # A line's name takes two lines of text.
     each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(source.knobs[SOURCE]))
+    facets = Facets.of({SOURCE: source.knobs[SOURCE]})
     figure = canvas(TEXT_WIDTH_IN, 0.9 + each_in * len(lines), caption)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (kind, metric) in zip(axes, panels, strict=True):
         axis.axvspan(1 - NO_DIFFERENCE_BELOW, 1 + NO_DIFFERENCE_BELOW, color=FAINT, linewidth=0)
         axis.axvline(1, color=GREY, linewidth=0.7)
-        _panel(axis, source.knobs[SOURCE], points.filter(kind=kind, metric=metric), lines)
+        _panel(axis, facets, points.filter(kind=kind, metric=metric), lines)
         axis.set(title=f"{kind.capitalize()}, {SHOWN_METRICS[metric]}", xlabel="Ratio (to / from)")
     axes[0].set_yticks(range(len(lines)), list(map(_line_name, lines)))
     axes[0].set_ylim(len(lines) - 0.5, -0.5)
-    Facets.of({SOURCE: source.knobs[SOURCE]}).legend(figure, marker=True)
+    facets.legend(figure, marker=True)
     return figure, points, caption
 
 
@@ -86,15 +87,15 @@ def _line_name(line: _Line) -> str:
     return f"{level_name(one)} → {level_name(other)}" + (f"\n{held}" if held else "")
 
 
-def _panel(axis: Axes, sources: Sequence[str], points: pl.DataFrame, lines: Sequence[_Line]) -> None:
-    ratios = points["ratio"].drop_nulls().to_numpy()
+def _panel(axis: Axes, facets: Facets, points: pl.DataFrame, lines: Sequence[_Line]) -> None:
+    ratios, many = points["ratio"].drop_nulls().to_numpy(), len(facets.levels)
     reach = max(_LEAST_REACH, _ROOM * float(np.max(np.abs(np.log(ratios)), initial=0.0)))
     for row in points.drop_nulls("ratio").iter_rows(named=True):
-        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), look(SOURCE, row[SOURCE])
+        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), facets.looks[row[SOURCE]]
         if line not in lines:
             continue
-        place = sources.index(row[SOURCE]) - (len(sources) - 1) / 2
-        height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(sources))
+        place = facets.levels.index(row[SOURCE]) - (many - 1) / 2
+        height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * many)
         if row["low"] is not None:
             _interval(axis, height, (row["low"], row["high"]), drawn.colour, reach)
         inside = drawn.colour if row["low"] is not None else "white"

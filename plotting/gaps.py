@@ -6,13 +6,14 @@ and of the reference, over bars as long as the floor and the aim.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from plotting.drawing.facets import Facets, levels_text
-from plotting.drawing.palette import look
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, canvas, nothing
 from torsweep.runsets.reading import SOURCE
@@ -61,7 +62,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for row in pl.concat(rows).unique("y").drop_nulls("floor").iter_rows(named=True):
         axis.barh(row["y"], row["floor"] + MARGIN, height=0.9, color=AIM_GREY, linewidth=0)
         axis.barh(row["y"], row["floor"], height=0.9, color=FLOOR_GREY, linewidth=0)
-    looks = {label: look(SOURCE, label) for label in source.knobs[SOURCE]}
+    facets = Facets.of({SOURCE: source.knobs[SOURCE]})
     known = pl.concat(rows).drop_nulls("ks").select(SOURCE, "ks", "y").to_dict(as_series=False)
     sns.scatterplot(
         known,
@@ -69,8 +70,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         y="y",
         hue=SOURCE,
         style=SOURCE,
-        palette={label: one.colour for label, one in looks.items()},
-        markers={label: one.marker for label, one in looks.items()},
+        palette={label: one.colour for label, one in facets.looks.items()},
+        markers={label: one.marker for label, one in facets.looks.items()},
         s=14,
         zorder=4,
         legend=False,
@@ -84,5 +85,5 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     axis.set(ylim=(y, -1), ylabel="", xlabel="Greatest gap (KS)")
     axis.set_xlim(left=0)
     floors = [Patch(color=FLOOR_GREY, label="floor"), Patch(color=AIM_GREY, label="aim")]
-    Facets.of({SOURCE: source.knobs[SOURCE][1:]}).legend(figure, marker=True, more=floors if judged else [])
+    replace(facets, levels=facets.levels[1:]).legend(figure, marker=True, more=floors if judged else [])
     return figure, points, caption

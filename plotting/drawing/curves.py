@@ -20,7 +20,6 @@ from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
 from plotting.drawing.facets import MARK, PLACE, Facets, Panel, at, band
-from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
 from torsweep.config.traffic import KIND_NAMES
@@ -137,7 +136,7 @@ def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.D
     """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
-        colour, curve = look(facets.knob, level).colour, at(curves, {facets.knob: level})
+        colour, curve = facets.looks[level].colour, at(curves, {facets.knob: level})
         for failing in at(outcomes, {facets.knob: level})["failure_share"]:
             lines.append((share_text(failing), colour))
             if not curve.is_empty():

@@ -22,9 +22,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import say_nothing_is_here
-from plotting.drawing.palette import knob_name, level_name, look
+from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, THEME
+from torsweep.config.looks import Look
 
 NUMBER = re.compile(r"[0-9.]+\Z")
 PLACE = ("row", "column")
@@ -63,13 +64,15 @@ class Panel:
 class Facets:
     """The colour's knob and levels, and the levels that stand for each column and each row of panels.
 
-    Without a further knob there is one row, ``{}``; without a second one, one column.
+    Without a further knob there is one row, ``{}``; without a second one, one column. ``looks`` are those of
+    the levels.
     """
 
     knob: str
     levels: list[str]
     columns: list[dict[str, str]]
     rows: list[dict[str, str]]
+    looks: Mapping[str, Look]
 
     @classmethod
     def of(cls, knobs: dict[str, list[str]]) -> Facets:
@@ -80,7 +83,7 @@ class Facets:
         down = [knob for knob in rest if knob != across]
         columns = [{across: level} for level in knobs[across]] if across else [{}]
         rows = [dict(zip(down, levels, strict=True)) for levels in product(*(knobs[k] for k in down))]
-        return cls(colour, knobs[colour], columns, rows)
+        return cls(colour, knobs[colour], columns, rows, looks(colour, knobs[colour]))
 
     def spread(self) -> Facets:
         """The same with a column for each level of the colour's knob, so that colours are free."""
@@ -118,7 +121,7 @@ class Facets:
 
     def scales(self) -> dict[str, so.Nominal]:
         """Colours, line styles and markers by level, as seaborn takes them."""
-        looks = {level: look(self.knob, level) for level in self.levels}
+        looks = {level: self.looks[level] for level in self.levels}
         return {
             "color": so.Nominal({level: one.colour for level, one in looks.items()}, order=self.levels),
             "linestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
@@ -164,7 +167,7 @@ class Facets:
         """One legend of the colour's levels, and of ``more``, above the panels."""
         handles = []
         for level in self.levels:
-            drawn = look(self.knob, level)
+            drawn = self.looks[level]
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
             line.set(marker=drawn.marker if marker else "", markersize=3)
             handles.append(line)

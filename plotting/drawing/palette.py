@@ -1,15 +1,16 @@
-"""The look of a level (its colour, line style, marker and name), which depends on its name and not on order.
+"""The looks of a plan's levels (colour, line style, marker) and the names of levels and knobs.
 
-In: a knob and the text of one of its levels. Out: how it is drawn and written. A level of a knob looks the
-same in every figure.
+In: a knob and its levels in the plan. Out: how they are drawn, no two alike, and written. All figures of a
+plan ask for the same levels, so that a level looks the same in all of them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from torsweep.config.knobs import KNOBS
-from torsweep.config.looks import Look, computed_look
+from torsweep.config.looks import ALL, Look
 from torsweep.engines.selection import find_kind
 from torsweep.runsets.reading import SOURCE
 
@@ -19,22 +20,36 @@ _RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 
-def look(knob: str, level: str) -> Look:
-    """How ``level`` of ``knob`` is drawn, as the knob says; else it gets a look computed from both names."""
+def looks(knob: str, levels: Iterable[str]) -> dict[str, Look]:
+    """The look of each of ``levels`` of ``knob``: what the knob says, where no level before has that colour;
+    else the first look that is left. Beyond seven levels colours repeat with other dashes and markers."""
+    stated = {level: _stated(knob, level) for level in levels}
+    chosen: dict[str, Look] = {}
+    for level, look in stated.items():
+        if look and look.colour not in {one.colour for one in chosen.values()}:
+            chosen[level] = look
+    for level in stated:
+        if level not in chosen:
+            chosen[level] = _left_over(list(chosen.values()))
+    return {level: chosen[level] for level in stated}
+
+
+def _left_over(taken: list[Look]) -> Look:
+    """The first look whose colour, marker and dashes have been taken least."""
+
+    def uses(look: Look) -> tuple[int, int]:
+        colours = sum(look.colour == one.colour for one in taken)
+        return colours, sum((look.marker == one.marker) + (look.dashes == one.dashes) for one in taken)
+
+    return min(ALL, key=uses)
+
+
+def _stated(knob: str, level: str) -> Look | None:
     if knob == SOURCE:
-        return source_look(level)
-    known = KNOBS[knob].looks.get(level) if knob in KNOBS else None
-    return known or computed_look(f"{knob}={level}")
-
-
-def source_look(label: str) -> Look:
-    """How the source ``label`` of a comparison is drawn: an engine's look, or that of the model's TCP; any
-    other has a computed one."""
-    engine, _, rest = label.partition("+")
-    levels = dict(part.partition("=")[::2] for part in rest.split("+") if part)
-    if not levels:
-        return find_kind(engine).look
-    return look("tcp", levels["tcp"]) if "tcp" in levels else computed_look(label)
+        engine, _, rest = level.partition("+")
+        tcp = dict(part.partition("=")[::2] for part in rest.split("+") if part).get("tcp", "")
+        return KNOBS["tcp"].looks.get(tcp) if rest else find_kind(engine).look
+    return KNOBS[knob].looks.get(level) if knob in KNOBS else None
 
 
 def level_name(level: str) -> str:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from plotting.drawing.axes import say_nothing_is_here
-from plotting.drawing.palette import level_name, look
+from plotting.drawing.palette import level_name, looks
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, canvas
 
@@ -43,8 +43,8 @@ class ContrastPanel:
         """Colour and marker of each level of the other knob, and its points with their place ``x``."""
         knobs = self.points["other_knob"]
         levels = self.points["at"].unique(maintain_order=True).to_list()
-        for number, level in enumerate(levels):
-            drawn = look(str(knobs[0]), level)
+        drawn_as = looks(str(knobs[0]), levels) if levels else {}
+        for number, (level, drawn) in enumerate(drawn_as.items()):
             beside = _BESIDE ** (2 * number - len(levels) + 1)
             own = self.points.filter(at=level).with_columns(x=pl.col("size") * beside)
             yield drawn.colour, drawn.marker, own

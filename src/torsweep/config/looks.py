@@ -6,8 +6,8 @@ yellow is left out, because it vanishes on white. Line styles and markers keep c
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
+from itertools import product
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
@@ -38,10 +38,16 @@ FIFTH = Look(PURPLE, DOTTED, "v")
 """The levels beside it, in this order where nothing speaks for another one."""
 
 
-def computed_look(name: str) -> Look:
-    """A look for something that states none: always the same one for the same ``name``, and never blue or
-    solid, as the usual level is that it may stand beside."""
-    digest = hashlib.sha256(name.encode()).digest()
-    colours = (BLACK, ORANGE, SKY, GREEN, VERMILION, PURPLE)
-    dashes = (DASHED, DOTTED, DASH_DOT, LONG_DASHED)
-    return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])
+SIXTH, SEVENTH = Look(ORANGE, DASHED, "P"), Look(BLACK, LONG_DASHED, "X")
+_DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
+
+ALL = (
+    *_DISTINCT,
+    *(
+        Look(one.colour, dashes, marker)
+        for (dashes, marker), one in product(
+            zip((DASH_DOT, DOTTED, SOLID, DASHED, LONG_DASHED), "*<>hp", strict=True), _DISTINCT
+        )
+    ),
+)
+"""Looks of seven colours, then the same colours with other dashes and markers."""

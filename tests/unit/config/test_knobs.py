@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plotting.drawing.palette import look
+from plotting.drawing.palette import looks
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import Knob, TorOption, number
 from torsweep.config.knobs import KNOBS, find_knob
@@ -206,7 +206,7 @@ def test_a_knob_is_one_row(monkeypatch):
     assert consensus_parameters(turned)["circwindow"] == 500
     assert Variant.parse("guards=2+circuit_window=500").key == "guards=2+circuit_window=500"
     assert json.loads(schema_text())["knobs"]["circuit_window"]["x-most"] == 1000
-    assert look("circuit_window", "500") == THIRD
+    assert looks("circuit_window", ["500"]) == {"500": THIRD}
     with pytest.raises(InputError, match="circuit_window: has no effect under this congestion, got 'vegas'"):
         tor_settings("today", {"circuit_window": "500"})
     with pytest.raises(InputError, match="accepted: a whole number of cells from 100 to 1000"):
