@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,8 +56,10 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     """
     relays, votes = {}, {}
     with folder_claimed(tor.folder / "keys", KEYS_FOLDER, wait=True):
-        for place in [*layout.authorities, *layout.relays]:
-            kept = _kept(place, tor, say)
+        keyed = [*layout.authorities, *layout.relays]
+        with ThreadPoolExecutor(os.cpu_count()) as makers:
+            folders = list(makers.map(lambda place: _kept(place, tor, say), keyed))
+        for place, kept in zip(keyed, folders, strict=True):
             shutil.copytree(kept / "keys", place.data / "keys")
             (place.data / "keys").chmod(0o700)
             relays[place.name] = (kept / "fingerprint").read_text(encoding="utf-8").split()[1]

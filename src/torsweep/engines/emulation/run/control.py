@@ -22,7 +22,7 @@ from torsweep.errors import TorsweepError
 AFTER_VOTE_S = 20
 """Seconds after which a vote is over and its consensus has been fetched."""
 
-FIRST_VOTE_S = 60
+FIRST_VOTE_S = 30
 """The longest time from the start of the authorities to the vote that the engine asks for: 4 to 10 s were
 measured."""
 

@@ -42,14 +42,20 @@ CONTROL_PATIENCE_S = 60.0
 FIRST_VOTE_INTERVAL_S = 5
 """Seconds of the only vote before a run: the shortest interval that tor accepts."""
 
-CLIENTS_AT_ONCE = 32
+VOTE_AHEAD_S = 4
+"""Seconds from the request for the vote to its consensus. Votes are sent two seconds before it, and tor's
+clock may be a second late."""
+
+CLIENTS_AT_ONCE = 64
 """The most clients that start at the same time: more would only wait for processors."""
 
-DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microdescs.new")
-"""Files in which a client keeps what it has learned of the network. All clients learn the same, and a start
-with these files takes half as long."""
+START_POLL_S = 0.1
+"""Between two questions how far the start of a client is."""
 
-REST_SECONDS = 3
+DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microdescs.new")
+"""Files in which a tor keeps what it has learned of the network. Clients start with an authority's."""
+
+REST_SECONDS = 2
 REST_BYTES_PER_S = 4_000
 REST_LIMIT_S = 15.0
 """A relay at rest has moved so little for so many seconds; after the limit it is taken as it is."""
@@ -96,20 +102,19 @@ class RunningNetwork:
         measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
         layout.bandwidths_file.write_text(measured, encoding="utf-8")
         await self._start_links()
-        await self._start_servers()
+        servers_listen = self._start_servers()
         await self._let_votes_pass()
         self.say(f"starting {len(layout.authorities)} authorities and {len(layout.relays)} relays")
         for place in [*layout.authorities, *layout.relays]:
             self._start_tor(place, identities)
+        await self._until(servers_listen, "the servers do not listen")
         await self._vote()
         for place in layout.relays:
             pid = self.children[place.name].handle.pid
             self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
-        await self._start_clients(identities)
         self._require_consensus()
+        await self._start_clients(identities)
         await self._rest()
-        names = {fingerprint: name for name, fingerprint in identities.relays.items()}
-        await asyncio.gather(*(self._follow_client(place, names) for place in layout.clients))
 
     def close(self) -> None:
         """Hang up on every tor."""
@@ -145,8 +150,9 @@ class RunningNetwork:
             raise ToolMissing(words)
         raise TorsweepError(words)
 
-    async def _start_servers(self) -> None:
-        """One process, which listens on the hosts of all servers and says when it does."""
+    def _start_servers(self) -> Callable[[], Awaitable[bool]]:
+        """Start the process that listens on the hosts of all servers; what is returned says whether it
+        does."""
         nodes = self.layout.network.node_of
         servers = self.layout.network.servers
         hosts = [(self.namespaces[server.name], address(nodes[server.name])) for server in servers]
@@ -156,7 +162,11 @@ class RunningNetwork:
         source = str(Path(__file__).parents[4])
         child = self.processes.start("servers", command, log, {"PYTHONPATH": source})
         self.children["servers"] = child
-        await self._until(_soon(lambda: log.read_bytes().startswith(b"ready")), "the servers do not listen")
+
+        async def listen() -> bool:
+            return log.read_bytes().startswith(b"ready")
+
+        return listen
 
     async def _let_votes_pass(self) -> None:
         """Wait until no vote of the authorities' own will fall into the run; the deadline moves by
@@ -203,12 +213,17 @@ class RunningNetwork:
             )
         return self.controls[place.name]
 
-    async def _until(self, done: Callable[[], Awaitable[bool]], otherwise: str | Callable[[], str]) -> None:
+    async def _until(
+        self,
+        done: Callable[[], Awaitable[bool]],
+        otherwise: str | Callable[[], str],
+        poll_s: float = POLL_S,
+    ) -> None:
         """Wait for ``done``; TorsweepError with ``otherwise`` when the deadline passes first."""
         while not await done():
             self.processes.check()
             self._require_time(otherwise)
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(poll_s)
 
     def _require_time(self, otherwise: str | Callable[[], str]) -> None:
         if time.monotonic() > self.deadline:
@@ -232,51 +247,53 @@ class RunningNetwork:
         await self._until(
             lambda: all_have(known_relays), lambda: f"no descriptor came from {', '.join(sorted(missing))}"
         )
-        # All authorities have to come to the same vote. It starts two seconds before an interval ends, and
-        # tor's clock may be a second late: one that was told in the first second missed the vote.
-        await self._until(_soon(lambda: 1.1 <= time.time() % FIRST_VOTE_INTERVAL_S < 2.0), "no vote")
         self.say("the authorities vote")
-        for control in authorities:
-            await control.ask(f'SETCONF TestingV3AuthInitialVotingInterval="{FIRST_VOTE_INTERVAL_S} seconds"')
-
+        offset_s = (int(time.time()) + VOTE_AHEAD_S) % FIRST_VOTE_INTERVAL_S
+        interval = f'TestingV3AuthInitialVotingInterval="{FIRST_VOTE_INTERVAL_S} seconds"'
+        moment = f'TestingV3AuthVotingStartOffset="{offset_s} seconds"'
+        await asyncio.gather(*(control.ask(f"SETCONF {interval} {moment}") for control in authorities))
         await self._until(
             lambda: all_have(consensus_relays), lambda: f"no consensus has {', '.join(sorted(missing))}"
         )
-        # Clients ask relays for descriptors: one that has no consensus yet sends them away for a long while.
+        # A relay that asked too early would wait up to half a minute before it asks again.
         caches = [await self._control(place) for place in layout.relays]
+        await asyncio.gather(*(control.ask("SIGNAL RELOAD") for control in caches))
 
         async def spread() -> bool:
             missing.clear()
             missing.update({one.name for one in caches if not await consensus_relays(one)})
             return not missing
 
+        self.say("the relays fetch the consensus")
         await self._until(spread, lambda: f"the consensus has not come to {', '.join(sorted(missing))}")
 
     async def _start_clients(self, identities: Identities) -> None:
-        """Let clients into the network, a few at a time: one, and then the others with what it learned.
+        """Let clients into the network, a few at a time, with what an authority knows of it.
 
-        Those that run Arti learn it each.
+        The first tor and those that run Arti learn it over their links.
         """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
         tors = [place for place in self.layout.clients if not self.tors.is_arti(place.name)]
-        first, *others = tors + [place for place in self.layout.clients if place not in tors]
+        known = self.layout.authorities[0].data
+        names = {fingerprint: name for name, fingerprint in identities.relays.items()}
+        self.say(f"starting {len(self.layout.clients)} clients")
 
         async def start(place: Place) -> None:
             nonlocal ready
             async with turn:
-                for name in DIRECTORY_CACHES:
-                    if place in tors and place is not first:
-                        shutil.copyfile(first.data / name, place.data / name)
+                if place in tors[1:]:
+                    for name in DIRECTORY_CACHES:
+                        shutil.copyfile(known / name, place.data / name)
                 self._start_tor(place, identities)
                 knowing_us = await self._started(place)
-                if place is first or place not in tors:
+                if place not in tors[1:]:
                     self.ready_us[place.name] = knowing_us
+                await self._follow_client(place, names)
                 ready += 1
                 if ready % 10 == 0 or ready == len(self.layout.clients):
                     self.say(f"{ready} of {len(self.layout.clients)} clients are ready")
 
-        await start(first)
-        starting = [asyncio.ensure_future(start(place)) for place in others]
+        starting = [asyncio.ensure_future(start(place)) for place in self.layout.clients]
         try:
             await asyncio.gather(*starting)
         finally:
@@ -298,18 +315,14 @@ class RunningNetwork:
                 knowing_ns = time.monotonic_ns()
             return percent == 100
 
-        await self._until(started, lambda: f"{place.name} has come to {percent} % of its start")
+        await self._until(started, lambda: f"{place.name} has come to {percent} % of its start", START_POLL_S)
         return (knowing_ns - began_ns) // 1000
 
     def _require_consensus(self) -> None:
-        """Raise TorsweepError unless the client from which all others learned has the consensus that it
-        should have: the network's relays, and the parameters that the user gave.
-
-        Where all clients run Arti, which keeps it in a database, a relay is looked at.
-        """
+        """Raise TorsweepError unless the consensus that clients start with is what it should be: it has the
+        network's relays, and the parameters that the user gave."""
         layout = self.layout
-        tors = (place for place in layout.clients if not self.tors.is_arti(place.name))
-        consensus = read_consensus(next(tors, layout.relays[0]).data)
+        consensus = read_consensus(layout.authorities[0].data)
         require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
         self.parameters = consensus.parameters
 
@@ -335,10 +348,3 @@ class RunningNetwork:
                 return
             await asyncio.sleep(POLL_S)
         self.say(f"some relays were still busy after {REST_LIMIT_S:g} s")
-
-
-def _soon(done: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:
-    async def ask() -> bool:
-        return done()
-
-    return ask

@@ -120,6 +120,9 @@ class ProcessSet:
 
     def check(self) -> None:
         """Raise ProcessEnded for the first process, in order of start, that has ended."""
+        # Many wait at once and each of them asks often: one system call for all processes, while all run.
+        if all(child.handle.returncode is None for child in self.children) and not _any_ended():
+            return
         for child in self.children:
             code = child.handle.poll()
             if code is not None:
@@ -139,6 +142,13 @@ class ProcessSet:
                 _signal(child.handle, signal.SIGKILL)
                 child.handle.wait()
         self.children.clear()
+
+
+def _any_ended() -> bool:
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
 
 
 def _signal(handle: subprocess.Popen[bytes], number: int) -> None:
