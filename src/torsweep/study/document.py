@@ -53,8 +53,8 @@ _PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in P
 
 USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": PATHS}
 
-MAY_DIFFER = ("replicates", "precision", "question", "report")
-"""Keys in which the document of a study may change: how many networks it takes, and what it is called."""
+MAY_DIFFER = ("replicates", "precision", "question", "report", "figures")
+"""Keys in which the document of a study may change: how many networks, its name in words, what is drawn."""
 
 
 class Setup(Section):
@@ -212,6 +212,7 @@ def _document(
 ) -> dict[str, Any]:
     """experiment.yaml, its paths relative to ``folder``."""
     sampled = tornets is None
+    perf = not sampled or load_network_config(network).perf_clients
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
     title = f"{change.words}, against {change.against}"
@@ -228,7 +229,7 @@ def _document(
         "knobs": change.knobs,
         "baseline": change.baseline,
         "traffic": _usual_traffic() if sampled else {},
-        "figures": _FIGURES if sampled else _PERF_FIGURES,
+        "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
         "claims": [_claim(*each, change) for each in (_CLIENTS if sampled else _PERF_CLIENTS).items()],
     }
     # As YAML gives it back: lists for tuples.
