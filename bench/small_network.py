@@ -5,14 +5,16 @@
 In: configurations of networks. cellsim plays the baseline of ``scheduler_choice`` on ``--seeds`` networks of
 each (1 min of warm-up, 2 min measured), and the same with one change: a knob of tor; or chance alone, which
 is ``timing`` (clients start up to a millisecond later) or ``paths`` (circuits have other paths, too, as where
-tor draws them). With all other changes, paths stay. Out: for each network, change, kind of client and metric,
-the mean and the standard deviation over networks of the logarithm of the ratio of medians, and the mean
-utilisation of relays in the baseline. Rows of other networks in ``--out`` stay.
+tor draws them). With all other changes, paths stay. Out: a row for each network, of web clients: medians, the
+mean utilisation of relays, the standard deviation over networks of the logarithm of the ratio of medians for
+chance, and the geometric mean of the ratio with its 95 % interval for knobs. Rows of other networks in
+``--out`` stay.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +37,7 @@ from torsweep.engines.tools import require_own_program
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.seeds import repeat_seed
+from torsweep.stats.inference.intervals import CONFIDENCE, t_quantile
 from torsweep.storage import write_text
 
 ERA = "today"
@@ -81,21 +84,38 @@ def play(config: NetworkConfig, seed: int, folder: Path) -> Iterator[dict[str, A
 
 
 def answers(rows: pl.DataFrame) -> pl.DataFrame:
-    """For each change, kind and metric: mean and standard deviation of log ratios over networks."""
-    itself = rows.filter(change="itself").select("seed", "kind", "metric", "utilisation", base="median_s")
+    """For each change and metric of web clients: mean and standard deviation over networks of log ratios."""
+    rows = rows.filter(kind="web")
+    itself = rows.filter(change="itself").select("seed", "metric", "utilisation", base="median_s")
     ratio = (pl.col("median_s") / pl.col("base")).log()
     both = rows.filter(pl.col("change") != "itself").drop("utilisation")
     return (
-        both.join(itself, on=["seed", "kind", "metric"])
-        .group_by("change", "kind", "metric", maintain_order=True)
+        both.join(itself, on=["seed", "metric"])
+        .group_by("change", "metric", maintain_order=True)
         .agg(
-            networks=ratio.is_finite().sum(),
+            networks=pl.len(),
             median_s=pl.col("base").median(),
             log_ratio_mean=ratio.mean(),
             log_ratio_sd=ratio.std(),
             utilisation=pl.col("utilisation").mean(),
         )
     )
+
+
+def row(name: str, found: pl.DataFrame) -> dict[str, object]:
+    """The row of a network: medians, the spread of chance, and factors of knobs with 95 % intervals."""
+    cells: dict[str, object] = {"network": name}
+    for each in found.iter_rows(named=True):
+        what = f"{each['change']}_{each['metric']}"
+        cells |= {"networks": each["networks"], "utilisation": each["utilisation"]}
+        cells[f"{each['metric']}_s"] = each["median_s"]
+        if each["change"] in CHANGES:
+            half = t_quantile(CONFIDENCE, each["networks"]) * each["log_ratio_sd"] / each["networks"] ** 0.5
+            ends = {"": 0.0, "_low": -half, "_high": half}
+            cells |= {f"{what}{end}": math.exp(each["log_ratio_mean"] + by) for end, by in ends.items()}
+        else:
+            cells[f"{what}_sd"] = each["log_ratio_sd"]
+    return cells
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -113,11 +133,9 @@ def main(arguments: list[str] | None = None) -> None:
         for seed in range(1, options.seeds + 1):
             with tempfile.TemporaryDirectory() as folder:
                 rows += list(play(config, seed, Path(folder)))
-        found = answers(pl.DataFrame(rows, infer_schema_length=None)).select(
-            pl.lit(name).alias("network"), pl.all()
-        )
-        kept = pl.read_csv(options.out) if options.out.is_file() else found.clear()
-        whole = pl.concat([kept.filter(pl.col("network") != name), found], how="vertical_relaxed")
+        made = pl.DataFrame([row(name, answers(pl.DataFrame(rows, infer_schema_length=None)))])
+        kept = pl.read_csv(options.out) if options.out.is_file() else made.clear()
+        whole = pl.concat([kept.filter(pl.col("network") != name), made], how="vertical_relaxed")
         write_text(options.out, whole.write_csv(float_precision=4))
 
 

@@ -104,12 +104,10 @@ def _public(beside: Likeness | None, metric: str) -> pl.DataFrame:
 
 def _public_notes(beside: Likeness, metric: str) -> list[str]:
     """What public Tor is, and how the baseline compares with it, by size."""
-    compared = "; ".join(
-        f"{KIND_NAMES[each.kind]} {each.ratio}, gap {each.gap:.2f}"
-        for each in beside.beside
-        if each.measure == metric
-    )
-    return [f"Public Tor: {beside.source}. The baseline against it, medians and greatest gap: {compared}."]
+    of_metric = [each for each in beside.beside if each.measure == metric]
+    compared = "; ".join(f"{KIND_NAMES[each.kind]} {each.ratio}, gap {each.gap:.2f}" for each in of_metric)
+    about = f"Public Tor: {beside.source}. The baseline against it, medians and greatest gap: {compared}."
+    return [about] if of_metric else []
 
 
 def _limit(axis: Axes, points: pl.DataFrame) -> None:
