@@ -66,8 +66,8 @@ app.command("clocks")(clocks_command)
 app.command("chain")(chain_command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(shown: bool) -> None:
+    if shown:
         print(f"torsweep {__version__}")
         raise typer.Exit
 
@@ -97,9 +97,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Usage errors are typer's own: its message, exit code 2. Every other end is that of
     :func:`torsweep.ending.exit_code_of`.
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
 
     def work() -> None:
         _command_of(app)(arguments, prog_name="torsweep")
 
-    sys.exit(exit_code_of(work, "torsweep", debug="--debug" in given))
+    sys.exit(exit_code_of(work, "torsweep", debug="--debug" in words))

@@ -28,10 +28,10 @@ def find(path: str | Path) -> Path:
 
     A path that neither has comes back as it is: the caller says what is missing.
     """
-    wanted = Path(path)
-    if wanted.exists() or not (CHECKOUT / wanted).exists():
-        return wanted
-    return CHECKOUT / wanted
+    relative = Path(path)
+    if relative.exists() or not (CHECKOUT / relative).exists():
+        return relative
+    return CHECKOUT / relative
 
 
 def find_all(folder: str | Path, pattern: str) -> list[Path]:
@@ -40,8 +40,8 @@ def find_all(folder: str | Path, pattern: str) -> list[Path]:
     Of two files with the same name below ``folder``, the one in the working directory counts.
     """
     places = (CHECKOUT / folder, Path(folder))
-    found = {file.relative_to(place): file for place in places for file in place.glob(pattern)}
-    return [found[name] for name in sorted(found)]
+    files = {file.relative_to(place): file for place in places for file in place.glob(pattern)}
+    return [files[name] for name in sorted(files)]
 
 
 def shown(path: str | Path) -> str:
@@ -49,5 +49,5 @@ def shown(path: str | Path) -> str:
 
     What is recorded of a file that ships is the same in every study and on every machine.
     """
-    given = Path(path)
-    return str(given.relative_to(CHECKOUT)) if given.is_relative_to(CHECKOUT) else str(given)
+    whole = Path(path)
+    return str(whole.relative_to(CHECKOUT)) if whole.is_relative_to(CHECKOUT) else str(whole)

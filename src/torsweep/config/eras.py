@@ -42,7 +42,7 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
     """
     if era not in ERAS:
         raise InputError("no such era", key="era", value=era, accepted=", ".join(ERAS))
-    asked = {name for name in levels if find_knob(name).target == "tor"}
+    turned = {name for name in levels if find_knob(name).target == "tor"}
     in_effect = {**usual_levels(era), **levels}
     section: dict[str, Any] = dict(_COMMON)
     for knob in KNOBS.values():
@@ -52,7 +52,7 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
         if against is None:
             for dotted, value in knob.read(in_effect[knob.name]).items():
                 _set(section, dotted, value)
-        elif knob.name in asked and not knob.passed_over:
+        elif knob.name in turned and not knob.passed_over:
             raise InputError(
                 f"has no effect under this {against}",
                 key=knob.name,

@@ -231,10 +231,10 @@ class Experiment(Section):
 
         Raises InputError for an unknown knob or a level that is no level.
         """
-        asked = dict(Variant.parse(text).levels) if text else {}
-        check_names(asked, self.names)
-        ordered = {knob: asked.pop(knob, level) for knob, level in self._baseline_in_order().items()}
-        return Variant((*ordered.items(), *asked.items()))
+        levels = dict(Variant.parse(text).levels) if text else {}
+        check_names(levels, self.names)
+        ordered = {knob: levels.pop(knob, level) for knob, level in self._baseline_in_order().items()}
+        return Variant((*ordered.items(), *levels.items()))
 
     def _baseline_in_order(self) -> Mapping[str, str]:
         return {knob: self.baseline[knob] for knob in self.knobs}
@@ -333,12 +333,12 @@ class Experiment(Section):
         """What the runs record beside downloads and relays, of what statistics and claims rest on."""
         tracing = self.tracing
         cells = tracing is not None and bool(tracing.hosts) and not set(PASSAGE_POINTS) - set(tracing.points)
-        found: dict[Record, bool] = {
+        recorded: dict[Record, bool] = {
             "progress": self.progress,
             "cells": cells,
             "breakdown": tracing is not None and tracing.downloads > 0,
         }
-        return tuple(record for record, asked in found.items() if asked)
+        return tuple(record for record, is_recorded in recorded.items() if is_recorded)
 
     def require_record(self, record: Record | None, key: str, value: str | None = None) -> None:
         """RefusedValue for ``key``, of a claim or figure, unless the runs record what it rests on."""

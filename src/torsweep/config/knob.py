@@ -92,9 +92,9 @@ def rate(least: str, most: str) -> Levels:
 
 def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> Levels:
     """A whole number, ``of`` something; ``then`` makes of it what is set."""
-    found = numbered("", least, most, "", then)
+    plain = numbered("", least, most, "", then)
     what = f"a whole number of {of}" if of else "a whole number"
-    return Levels(f"{what} from {least} to {most}", found.schema, found.value)
+    return Levels(f"{what} from {least} to {most}", plain.schema, plain.value)
 
 
 def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> Levels:

@@ -85,11 +85,11 @@ def first_seeds(replicates: ReplicatesByLevel, levels: Mapping[str, str], seeds:
 def read_replicates(text: str) -> ReplicatesByLevel:
     """The replicates that ``text``, a JSON document, says; InputError when it says none."""
     try:
-        found: ReplicatesByLevel = TypeAdapter(ReplicatesByLevel).validate_json(text)
+        by_level: ReplicatesByLevel = TypeAdapter(ReplicatesByLevel).validate_json(text)
     except ValidationError:
         accepted = f"{_ACCEPTED}, or one {{knob: {{level: whole number}}}}"
         raise InputError("is not accepted", key="--replicates", value=text, accepted=accepted) from None
-    return found
+    return by_level
 
 
 def check_levels(

@@ -99,12 +99,12 @@ class TorSource(Section):
 
     @model_validator(mode="after")
     def _is_one_tor(self) -> Self:
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if not given:
+        stated = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if not stated:
             raise RefusedValue("does not say what this tor is", key="", accepted=f"one of {', '.join(KINDS)}")
-        if len(given) > 1:
-            problem = f"says a second time what this tor is, beside {given[0]}"
-            raise RefusedValue(problem, key=given[1], accepted=f"one of {', '.join(KINDS)}")
+        if len(stated) > 1:
+            problem = f"says a second time what this tor is, beside {stated[0]}"
+            raise RefusedValue(problem, key=stated[1], accepted=f"one of {', '.join(KINDS)}")
         return self
 
     @model_validator(mode="after")

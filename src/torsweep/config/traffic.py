@@ -131,8 +131,8 @@ class Traffic(Section):
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
         """What each kind of client does that there is."""
-        asked: dict[ClientKind, ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
-        return {kind: traffic for kind, traffic in asked.items() if traffic is not None}
+        by_kind: dict[ClientKind, ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
+        return {kind: traffic for kind, traffic in by_kind.items() if traffic is not None}
 
 
 def _perf_traffic(response: str, timeout: str) -> ClientTraffic:

@@ -136,8 +136,8 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
         )
     reference = networks.get(REFERENCE_NETWORK)
     scale, bound = largest_scale(engine, reference, machine) if reference is not None else (None, "")
-    found = tuple(str(problem) for problem in problems(find_engine(engine)))
-    return Outlook(engine, found, shortfalls_of, scale, bound, _trial(find_engine(engine)))
+    problems_here = tuple(str(problem) for problem in problems(find_engine(engine)))
+    return Outlook(engine, problems_here, shortfalls_of, scale, bound, _trial(find_engine(engine)))
 
 
 def _trial(engine: Engine) -> str:
@@ -150,14 +150,14 @@ def _trial(engine: Engine) -> str:
 
 def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkConfig]:
     """The readable configurations of ``directory`` by name, the smallest first."""
-    found = {}
+    configs = {}
     for file in find_all(directory, "*.yaml"):
         try:
-            found[file.stem] = load_network_config(file)
+            configs[file.stem] = load_network_config(file)
         except TorsweepError:
             # A command that uses this file reports what is wrong with it.
             continue
-    return dict(sorted(found.items(), key=lambda item: item[1].host_count))
+    return dict(sorted(configs.items(), key=lambda item: item[1].host_count))
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,8 @@ def prepare_command(
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
     if builds:
         # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
-        found = (find_build(version=build) for build in builds.values())
-        programs = (build.program for build in found if not build.is_arti)
+        builds_of_run = (find_build(version=build) for build in builds.values())
+        programs = (build.program for build in builds_of_run if not build.is_arti)
         require_options(programs, loaded, [chosen], read_network(network, latency=False)[0])
     run = build_run(variant_settings, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
     require_memory(choice.engine, network)

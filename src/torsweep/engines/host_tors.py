@@ -98,8 +98,8 @@ class HostTors:
         }
         problems |= {"given paths": arti and run.paths, "conflux": arti and run.tor.conflux}
         problems["lines of torrc"] = any(run.given_to(host) for host in arti)
-        for what, asked in problems.items():
-            if asked:
+        for what, is_set in problems.items():
+            if is_set:
                 accepted = "Arti for clients alone, without paths, conflux and lines of torrc"
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 

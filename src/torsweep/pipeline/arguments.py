@@ -74,13 +74,13 @@ def source_files(*names: str) -> list[Path]:
     """The files behind ``names``, such as ``stats`` or ``runsets/collect.py``, in order."""
     paths = [PACKAGE / name for name in names]
     waiting = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
-    found: set[Path] = set()
+    files: set[Path] = set()
     while waiting:
         file = waiting.pop()
-        if file.is_file() and file.suffix != ".pyc" and file not in found:
-            found.add(file)
+        if file.is_file() and file.suffix != ".pyc" and file not in files:
+            files.add(file)
             waiting += imported(file) if file.suffix == ".py" else ()
-    return sorted(found)
+    return sorted(files)
 
 
 def seeds_in_braces(seeds: Sequence[int]) -> str:
@@ -148,8 +148,8 @@ class Arguments:
         if "options" in dict(variant.levels):
             document["given"] = experiment.bundle(variant).model_dump(mode="json")
         if "tor" in dict(variant.levels):
-            asked = experiment.tors_of(variant)
-            document["mix"] = {**asdict(asked), "on": asked.on.model_dump(mode="json")}
+            tors = experiment.tors_of(variant)
+            document["mix"] = {**asdict(tors), "on": tors.on.model_dump(mode="json")}
         return json.dumps(document, sort_keys=True)
 
     def run_tor(self, wildcards: Any) -> str:
@@ -241,9 +241,9 @@ class Arguments:
     def number_of_networks(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that says how many networks there are: claims are judged
         with it."""
-        given = self._paths.experiment_settings.items()
+        settings = self._paths.experiment_settings.items()
         return set_arguments(
-            {key: value for key, value in given if key == "replicates" or key.startswith("precision.")}
+            {key: value for key, value in settings if key == "replicates" or key.startswith("precision.")}
         )
 
     def numbers_by_level(self, wildcards: Any) -> str:

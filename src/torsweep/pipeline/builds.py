@@ -43,13 +43,13 @@ class Builds:
         """The key of the tor ``name``; InputError, which names it, where its source cannot be read."""
         source = self.source(experiment, name)
         try:
-            found = planned_key(source)
+            planned = planned_key(source)
         except InputError as error:
             if source.is_stock or name not in experiment.tors:
                 raise
             raise InputError(str(error), key=f"tors.{name}") from None
-        self._sources[found] = source
-        return found
+        self._sources[planned] = source
+        return planned
 
     def keys(self, experiment: Experiment, variant: Variant) -> dict[str, str]:
         """The key of each tor that runs in ``variant``, by its name, that of most hosts first."""
@@ -96,11 +96,11 @@ class Builds:
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
         for variant in plan.variants:
-            asked = experiment.tors_of(variant)
-            if asked.mix and asked.names == (asked.main,):
-                problem = f"runs {asked.main} on every host: that is the tor around the mix, too"
+            tors = experiment.tors_of(variant)
+            if tors.mix and tors.names == (tors.main,):
+                problem = f"runs {tors.main} on every host: that is the tor around the mix, too"
                 key = f"tors.{dict(variant.levels)['tor']}"
-                raise InputError(problem, key=key, accepted=f"a mix of other tors; {asked.main} by itself")
+                raise InputError(problem, key=key, accepted=f"a mix of other tors; {tors.main} by itself")
 
     def _require_programs(self, experiment: Experiment, plan: Plan) -> None:
         for name in _names(experiment, plan):
@@ -117,13 +117,13 @@ class Builds:
     def _require_knobs(self, experiment: Experiment, plan: Plan) -> None:
         tracing = experiment.tracing
         for variant in plan.variants:
-            settings, asked = (
+            settings, tors = (
                 tor_settings(experiment.era, dict(variant.levels)),
                 experiment.tors_of(variant),
             )
             # In a mix it is the network that says which tor a traced relay runs.
-            traced = tracing is not None and bool(tracing.hosts) and not asked.mix
-            for name in asked.names:
+            traced = tracing is not None and bool(tracing.hosts) and not tors.mix
+            for name in tors.names:
                 if self.source(experiment, name).arti is not None:
                     continue
                 known = self._known(experiment, name)

@@ -164,15 +164,15 @@ def run_counter(
     """
     started = clock()
     before = {file: _modified_ns(file) for file in expected_s}
-    said = 0
+    announced = 0
 
     def count() -> None:
-        nonlocal said
+        nonlocal announced
         finished = [file for file, date in before.items() if _modified_ns(file) not in (None, date)]
-        if len(finished) > said:
-            said = len(finished)
+        if len(finished) > announced:
+            announced = len(finished)
             done_s = sum(expected_s[file] for file in finished)
-            say(progress_line(said, len(before), clock() - started, done_s, sum(expected_s.values())))
+            say(progress_line(announced, len(before), clock() - started, done_s, sum(expected_s.values())))
 
     return count
 

@@ -289,8 +289,8 @@ class Paths:
         experiment = self.experiment(plan.experiment)
         for networks in experiment.interim[:-1]:
             levels = asdict(PlanPath.of(plan))
-            found = self._checkpoints.interim_analysis.get(**levels, networks=networks).output.analysis
-            if json.loads(Path(found).read_text(encoding="utf-8"))["enough"]:
+            analysis = self._checkpoints.interim_analysis.get(**levels, networks=networks).output.analysis
+            if json.loads(Path(analysis).read_text(encoding="utf-8"))["enough"]:
                 return experiment.seeds_of(networks)
         return experiment.seeds_of(experiment.interim[-1]) if experiment.interim else experiment.seeds
 

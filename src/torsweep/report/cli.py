@@ -34,6 +34,6 @@ def report_command(
     from torsweep.report.page import gather, render
     from torsweep.storage import write_text
 
-    given = parse_settings(settings)
-    page = gather(summaries, figures, experiment, networks, given, network_picture)
+    replaced = parse_settings(settings)
+    page = gather(summaries, figures, experiment, networks, replaced, network_picture)
     write_text(out, render(page))

@@ -67,7 +67,7 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
     asks = pauses(traffic.web)
     known = {str(run["network_sha256"]) for run in provenance.runs}
     rows: list[Row] = []
-    hashes, hosts, all_found = [], [], []
+    hashes, hosts, descriptions = [], [], []
     for folder in folders:
         network, latencies = read_network(folder, latency=not provenance.given_networks)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
@@ -82,17 +82,17 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
             rows.append((name, _usable(network)))
             hosts.append(_hosts_of_given(network))
             continue
-        found = describe(network, latencies, traffic)
-        all_found.append(found)
-        rows.append((name, *_numbers(found)[: None if asks else 1]))
-        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))
+        description = describe(network, latencies, traffic)
+        descriptions.append(description)
+        rows.append((name, *_numbers(description)[: None if asks else 1]))
+        hosts.append(", ".join(f"{count} {kind}" for kind, count in description.hosts.items() if count))
     missing = known - {sha256 for _, sha256 in hashes}
     if missing:
         raise InputError("lacks networks that the plan's runs were on", value=len(missing))
     header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
     table = TextTable("The networks", header, tuple(rows), notes)
-    warnings = [each.regime.warning for each in all_found if asks and each.regime.warning]
-    overload = overload_text(all_found) if asks else None
+    warnings = [each.regime.warning for each in descriptions if asks and each.regime.warning]
+    overload = overload_text(descriptions) if asks else None
     return Networks(
         tuple(dict.fromkeys(hosts)), table, tuple(hashes), tuple(dict.fromkeys(warnings)), overload
     )
@@ -112,20 +112,20 @@ def _hosts_of_given(network: Network) -> str:
         "Markov clients": kinds.count(MARKOV),
         "servers": len(network.servers),
     }
-    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"made by tornettools, with {told}"
+    listed = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"made by tornettools, with {listed}"
 
 
-def _numbers(found: Description) -> Row:
-    regime, flow, first = found.regime, found.maximum_flow, found.by_weight
-    usable = sum(position.usable_bytes_per_s for position in found.positions.values())
+def _numbers(description: Description) -> Row:
+    regime, flow, first = description.regime, description.maximum_flow, description.by_weight
+    usable = sum(position.usable_bytes_per_s for position in description.positions.values())
     return (
         f"{usable / _MIB:.1f}",
         f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
         f"{flow.bytes_per_s / _MIB:.1f}: {flow.limit_text}",
         "–" if first is None else f"{first.first_bytes_per_s / _MIB:.1f}: {first.relay} ({first.position})",
         f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
-        load_text(found.load),
+        load_text(description.load),
         f"{regime.unloaded_download_s:.1f}",
         f"{regime.bucket_bound_share:.0%}".replace("%", " %"),
     )

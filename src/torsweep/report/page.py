@@ -101,9 +101,9 @@ class Page:
 
     @property
     def verdicts(self) -> Mapping[str, int]:
-        """How many claims got which verdict, in the order in which they were given."""
-        given = [claim.verdict for claim in self.claims.claims]
-        return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
+        """How many claims got which verdict, in the order of the claims."""
+        by_claim = [claim.verdict for claim in self.claims.claims]
+        return {verdict: by_claim.count(verdict) for verdict in dict.fromkeys(by_claim)}
 
 
 def gather(
@@ -156,9 +156,9 @@ def read_picture(file: Path, what: str = "") -> Picture:
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
         raise InputError("is no whole PNG", file=file) from error
     title = texts.get("Title", file.stem)
-    said = f"{title}{what}. {texts.get('Description', '')}"
+    alternative = f"{title}{what}. {texts.get('Description', '')}"
     address = f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
-    return Picture(file.stem, title, texts.get("Comment", ""), said, address, width, height)
+    return Picture(file.stem, title, texts.get("Comment", ""), alternative, address, width, height)
 
 
 def render(page: Page) -> str:
@@ -229,23 +229,25 @@ def _facts(page: Page) -> Facts:
 
 
 def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
-    return [(kind, _does(asked)) for kind, asked in experiment.traffic.kinds.items()]
+    return [(kind, _does(traffic)) for kind, traffic in experiment.traffic.kinds.items()]
 
 
-def _does(asked: ClientTraffic) -> str:
-    size = format_quantity(asked.mean_size, BYTES_PER)
-    if not isinstance(asked.response, int):
+def _does(traffic: ClientTraffic) -> str:
+    size = format_quantity(traffic.mean_size, BYTES_PER)
+    if not isinstance(traffic.response, int):
         size += " on average, drawn from a table"
-    pauses = (asked.think.min, asked.think.max)
+    pauses = (traffic.think.min, traffic.think.max)
     shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
     span = shortest if shortest == longest else f"{shortest} to {longest}"
-    pause = f"a pause of {span}" if asked.think.max else "no pause"
-    several = f"{asked.parallel} downloads at a time of {size} each"
-    at_once = several if asked.parallel > 1 else f"downloads of {size}"
-    if asked.page is not None:
-        objects = mean(asked.page.points)
-        at_once = f"pages of {objects} objects on average, of {size} each, {asked.parallel} at a time"
-    given_up = f"; given up after {format_quantity(asked.timeout, NANOSECONDS_PER)}" if asked.timeout else ""
+    pause = f"a pause of {span}" if traffic.think.max else "no pause"
+    several = f"{traffic.parallel} downloads at a time of {size} each"
+    at_once = several if traffic.parallel > 1 else f"downloads of {size}"
+    if traffic.page is not None:
+        objects = mean(traffic.page.points)
+        at_once = f"pages of {objects} objects on average, of {size} each, {traffic.parallel} at a time"
+    given_up = (
+        f"; given up after {format_quantity(traffic.timeout, NANOSECONDS_PER)}" if traffic.timeout else ""
+    )
     return f"{at_once}, with {pause} after each{given_up}"
 
 

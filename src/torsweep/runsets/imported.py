@@ -128,16 +128,16 @@ def _digest(hosts: dict[str, dict[str, Any]]) -> str:
 
 def _seed(folder: Path, command: str, pattern: re.Pattern[str]) -> int | None:
     """The seed that the folder's logs of ``tornettools COMMAND`` name; InputError where they name two."""
-    found = {
+    seeds = {
         seed
         for file in sorted(folder.glob(f"tornettools.{command}.*.log*"))
         for seed in _seeds(file, pattern)
     }
-    if len(found) > 1:
-        listed = " and ".join(map(str, sorted(found)))
+    if len(seeds) > 1:
+        listed = " and ".join(map(str, sorted(seeds)))
         problem = f"mixes seeds: its logs of `tornettools {command}` name {listed}"
         raise InputError(problem, file=folder, accepted="the log of the one that the results are of")
-    return found.pop() if found else None
+    return seeds.pop() if seeds else None
 
 
 def _seeds(file: Path, pattern: re.Pattern[str]) -> Iterator[int]:
@@ -312,7 +312,9 @@ def read_simulation(simulation: Simulation) -> HostLogs:
 def open_import(folder: Path) -> Import:
     """The import in ``folder``; InputError where there is none, or it is damaged or of another version."""
     document = verify_folder(folder, MANIFEST, _NO_IMPORT)
-    found = document.pop("format", None), document.pop("format_version", None)
-    if found != (FORMAT, FORMAT_VERSION):
-        raise InputError("is no import of this version", file=folder / MANIFEST, value=found, accepted=FORMAT)
+    stated = document.pop("format", None), document.pop("format_version", None)
+    if stated != (FORMAT, FORMAT_VERSION):
+        raise InputError(
+            "is no import of this version", file=folder / MANIFEST, value=stated, accepted=FORMAT
+        )
     return validate(Import, {"folder": folder, **document}, folder / MANIFEST)

@@ -45,8 +45,8 @@ def load_table(source: str | Path, table: str) -> pl.DataFrame:
 
 def _plans(folder: Path) -> list[Path]:
     """The folders of tables of plans in ``folder``; tables of runs say nothing of a plan."""
-    found = sorted(folder.rglob(STREAMS_FILE)) if folder.is_dir() else []
-    return [file.parent for file in found if METADATA_KEY in read_metadata(file)]
+    files = sorted(folder.rglob(STREAMS_FILE)) if folder.is_dir() else []
+    return [file.parent for file in files if METADATA_KEY in read_metadata(file)]
 
 
 def _of_import(folder: Path, schema: TableSchema) -> pl.DataFrame:

@@ -92,7 +92,7 @@ class _Stream(BaseModel):
 
     def row(self, log: int) -> dict[str, Any]:
         """The download as a row of :class:`TgenLog`."""
-        asked, times, transport = self.stream_info, self.time_info, self.transport_info
+        request, times, transport = self.stream_info, self.time_info, self.transport_info
         steps = (times.socks_reply, times.command, times.first_byte, times.last_byte)
         return {
             "log": log,
@@ -102,10 +102,10 @@ class _Stream(BaseModel):
             "remote": transport.remote,
             "transport_state": transport.state,
             "transport_error": transport.error,
-            "vertex": asked.vertexid,
-            "stream_error": asked.error,
-            "id": asked.id,
-            "bytes_wanted": asked.recvsize,
+            "vertex": request.vertexid,
+            "stream_error": request.error,
+            "id": request.id,
+            "bytes_wanted": request.recvsize,
             "bytes_got": self.byte_info.got,
             "created_us": times.created,
             **{name: us if us >= 0 else None for name, us in zip(_TIMES, steps, strict=True)},
@@ -114,11 +114,11 @@ class _Stream(BaseModel):
 
     def growth(self, log: int) -> Iterator[dict[str, Any]]:
         """When each tenth of the payload was there, as rows of :class:`TgenLog`."""
-        asked = self.stream_info
+        request = self.stream_info
         for share, seconds in self.elapsed_seconds.payload_progress_recv.items():
-            got = round(float(share) * asked.recvsize)
+            got = round(float(share) * request.recvsize)
             time_us = self.time_info.created + round(seconds * 1e6)
-            yield {"log": log, "id": asked.id, "bytes_got": got, "time_us": time_us}
+            yield {"log": log, "id": request.id, "bytes_got": got, "time_us": time_us}
 
 
 class _TgenHost(BaseModel):
@@ -200,33 +200,35 @@ def read_parsed(tgen_file: Path, oniontrace_file: Path | None) -> HostLogs:
     )
 
 
-def _tgen_log(found: _Tgen, clients: Sequence[str], file: Path) -> TgenLog:
+def _tgen_log(parsed: _Tgen, clients: Sequence[str], file: Path) -> TgenLog:
     streams = [
         (log, stream)
         for log, client in enumerate(clients)
-        if client in found.data
-        for stream in found.data[client].tgen.streams.values()
+        if client in parsed.data
+        for stream in parsed.data[client].tgen.streams.values()
     ]
     if not streams:
         raise InputError("holds no download", file=file, accepted="what `tgentools parse --complete` writes")
     rows = pl.DataFrame([stream.row(log) for log, stream in streams], infer_schema_length=None)
     growth = pl.DataFrame([row for log, stream in streams for row in stream.growth(log)], _GROWTH)
     nothing = pl.DataFrame(schema={"log": pl.Int64, "time_us": pl.Int64})
-    versions = pl.DataFrame({"version": [found.version]})
+    versions = pl.DataFrame({"version": [parsed.version]})
     times = [pl.col(name).cast(pl.Int64) for name in _TIMES]
     return TgenLog(rows.with_columns(times), nothing, growth, versions, 0, 0, 0)
 
 
-def _events(found: _OnionTrace, names: Sequence[str]) -> Events:
+def _events(parsed: _OnionTrace, names: Sequence[str]) -> Events:
     """The circuits and bytes of the hosts ``names``, which ``log`` counts."""
-    hosts = [(log, found.data[name].oniontrace) for log, name in enumerate(names) if name in found.data]
+    hosts = [(log, parsed.data[name].oniontrace) for log, name in enumerate(names) if name in parsed.data]
     bandwidth = [row for log, host in hosts if host.bandwidth for row in _bytes(log, host.bandwidth)]
     circuits = [row for log, host in hosts for row in _circuits(log, host)]
     return replace(
         _NO_EVENTS,
         bandwidth=pl.DataFrame(bandwidth, _NO_EVENTS.bandwidth.schema),
         circuits=pl.DataFrame(circuits, _NO_EVENTS.circuits.schema),
-        versions=pl.DataFrame({"version": [found.version] if found.version else []}, {"version": pl.String}),
+        versions=pl.DataFrame(
+            {"version": [parsed.version] if parsed.version else []}, {"version": pl.String}
+        ),
     )
 
 

@@ -89,9 +89,9 @@ class _Cells:
 
     def recognized(self) -> NDArray[np.bool_]:
         """Which cells were for this relay."""
-        found = np.zeros(self.size, np.bool_)
-        found[self._cells["recognized"]] = True
-        return found
+        is_recognized = np.zeros(self.size, np.bool_)
+        is_recognized[self._cells["recognized"]] = True
+        return is_recognized
 
 
 def _of_host(own: pl.DataFrame, host: str) -> tuple[pl.DataFrame, PassageCounts]:

@@ -200,7 +200,7 @@ class _Download:
     """A download of either TGen; ``steps`` has the steps that it reached, in seconds from its start, and so
     have ``at_bytes`` and ``at_share`` the times of bytes and of shares of the payload."""
 
-    wanted: int
+    size_bytes: int
     failed: bool
     onion: bool
     steps: Mapping[str, float]
@@ -213,13 +213,13 @@ class _Download:
         if self.failed or not {"command", "last_byte"} <= self.steps.keys():
             return False
         took_s = self.steps["last_byte"] - self.steps["command"]
-        return took_s <= _PATIENCE_S.get(self.wanted, took_s)
+        return took_s <= _PATIENCE_S.get(self.size_bytes, took_s)
 
     def reached(self, byte: int) -> float | None:
         """Seconds from the start to ``byte`` of the payload, where the file tells."""
-        if byte == self.wanted:
+        if byte == self.size_bytes:
             return self.at_bytes.get(str(byte), self.steps["last_byte"])
-        return self.at_bytes.get(str(byte), self.at_share.get(str(byte / self.wanted)))
+        return self.at_bytes.get(str(byte), self.at_share.get(str(byte / self.size_bytes)))
 
 
 def _of_hosts(analysis: _Analysis) -> Iterator[_Row]:
@@ -243,7 +243,7 @@ def _of_download(download: _Download) -> Iterator[_Row]:
         if step in download.steps:
             yield measure, None, download.steps[step] - request_s
     for size, kind in KIND_OF.items():
-        end_s = download.reached(size) if size <= download.wanted else None
+        end_s = download.reached(size) if size <= download.size_bytes else None
         if end_s is None:
             continue
         yield "ttlb_after_command", kind, end_s - request_s

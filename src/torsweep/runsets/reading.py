@@ -130,10 +130,13 @@ def read_provenance(file: Path) -> Provenance:
 def parse_provenance(document: Mapping[str, Any], file: Path) -> Provenance:
     """The provenance in ``document``, which ``file`` holds; InputError when it is of another version."""
     fields = dict(document)
-    found = fields.pop("format", None), fields.pop("format_version", None)
-    if found != ("torsweep-tables", FORMAT_VERSION):
+    stated = fields.pop("format", None), fields.pop("format_version", None)
+    if stated != ("torsweep-tables", FORMAT_VERSION):
         raise InputError(
-            "was not collected by this version", file=file, value=found, accepted=f"version {FORMAT_VERSION}"
+            "was not collected by this version",
+            file=file,
+            value=stated,
+            accepted=f"version {FORMAT_VERSION}",
         )
     provenance = validate(Provenance, fields, file)
     _check_runs(provenance, file)

@@ -88,14 +88,14 @@ class Fitted(Step):
         )
 
 
-def fit_load(directory: Path, experiment: Experiment, wanted: float, tell: Callable[[Step], None]) -> Fitted:
-    """The load that gives the network in ``directory`` the utilisation ``wanted``; each step is told.
+def fit_load(directory: Path, experiment: Experiment, target: float, tell: Callable[[Step], None]) -> Fitted:
+    """The load that gives the network in ``directory`` the utilisation ``target``; each step is told.
 
-    Raises InputError when ``wanted`` is no share, or no load reaches it.
+    Raises InputError when ``target`` is no share, or no load reaches it.
     """
-    if not 0 < wanted < 1:
+    if not 0 < target < 1:
         accepted = "a share between 0 and 1, such as 0.6"
-        raise InputError("is no utilisation", key="--fit-load", value=wanted, accepted=accepted)
+        raise InputError("is no utilisation", key="--fit-load", value=target, accepted=accepted)
     lasts = {"warm_up": WARM_UP_S * 10**9, "measured": MEASURED_S * 10**9, "tracing": None, "progress": False}
     experiment = experiment.model_copy(update=lasts)
     network, _ = read_network(directory, latency=False)
@@ -111,43 +111,43 @@ def fit_load(directory: Path, experiment: Experiment, wanted: float, tell: Calla
         tell(step)
         return step
 
-    low, high = _around(wanted, at, config.load)
+    low, high = _around(target, at, config.load)
     while True:
-        closest = min((low, high), key=lambda step: abs(step.utilisation - wanted))
-        if abs(closest.utilisation - wanted) <= CLOSE_ENOUGH:
+        closest = min((low, high), key=lambda step: abs(step.utilisation - target))
+        if abs(closest.utilisation - target) <= CLOSE_ENOUGH:
             break
         middle = at(math.sqrt(low.load * high.load))
         if middle.clients in (low.clients, high.clients):
             break
-        low, high = (middle, high) if middle.utilisation < wanted else (low, middle)
-    return Fitted(**asdict(closest), asked=wanted)
+        low, high = (middle, high) if middle.utilisation < target else (low, middle)
+    return Fitted(**asdict(closest), asked=target)
 
 
-def _around(wanted: float, at: Callable[[float], Step], load: float) -> tuple[Step, Step]:
-    """Two steps with ``wanted`` between their utilisations, by doubling or halving ``load``."""
+def _around(target: float, at: Callable[[float], Step], load: float) -> tuple[Step, Step]:
+    """Two steps with ``target`` between their utilisations, by doubling or halving ``load``."""
     step = at(load)
-    if step.utilisation < wanted:
+    if step.utilisation < target:
         while True:
             if step.load >= MOST_LOAD:
-                raise _out_of_reach(wanted, step)
+                raise _out_of_reach(target, step)
             more = at(min(2 * step.load, MOST_LOAD))
-            if more.utilisation >= wanted:
+            if more.utilisation >= target:
                 return step, more
             if more.utilisation < step.utilisation + LEAST_GAIN:
-                raise _out_of_reach(wanted, max(step, more, key=lambda each: each.utilisation))
+                raise _out_of_reach(target, max(step, more, key=lambda each: each.utilisation))
             step = more
     while True:
         if sum(step.clients) <= 1:
-            raise _out_of_reach(wanted, step)
+            raise _out_of_reach(target, step)
         less = at(step.load / 2)
-        if less.utilisation < wanted:
+        if less.utilisation < target:
             return less, step
         step = less
 
 
-def _out_of_reach(wanted: float, step: Step) -> InputError:
+def _out_of_reach(target: float, step: Step) -> InputError:
     problem = f"no load gives this utilisation: the closest is {step.utilisation:.3f}, at load {step.load:g}"
-    return InputError(problem, key="--fit-load", value=wanted)
+    return InputError(problem, key="--fit-load", value=target)
 
 
 def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
@@ -164,9 +164,9 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
             write_run(spec, run)
             used.append(_written(run) / (MEASURED_S * usable_bytes_per_s))
             spec = spec.model_copy(update={"seed": repeat_seed(spec.seed)})
-    found = t_interval(used)
+    interval = t_interval(used)
     clients = config.web_client_count, config.bulk_client_count
-    return Step(config.load, *clients, found.mean, found.low, found.high)
+    return Step(config.load, *clients, interval.mean, interval.low, interval.high)
 
 
 def _written(run: Path) -> int:

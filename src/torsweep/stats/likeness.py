@@ -157,13 +157,13 @@ def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
     )
 
 
-def likeness_lines(found: Likeness) -> Iterator[str]:
+def likeness_lines(shown: Likeness) -> Iterator[str]:
     """``found`` as lines to read."""
-    for group, text in found.utilisation.items():
+    for group, text in shown.utilisation.items():
         yield f"utilisation of {group} relays, in runs of the baseline: {text}"
-    if found.source is not None:
-        yield f"public Tor: {found.source}"
-        rows = (LIVE_HEADER, *(beside.cells for beside in found.beside))
+    if shown.source is not None:
+        yield f"public Tor: {shown.source}"
+        rows = (LIVE_HEADER, *(beside.cells for beside in shown.beside))
         widths = [max(len(row[column]) for row in rows) for column in range(len(LIVE_HEADER))]
         for row in rows:
             yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

@@ -72,12 +72,12 @@ def compare_imports(
     collect(runs, tables, network="tornettools")
     opened = PlanTables.open(tables)
     analysis = Analysis(opened, {IMPORT: both[0].name}, RELATIVE_MARGIN, public=tor_metrics)
-    found = summary_of(analysis)
-    write_summary(found, summary)
+    summarized = summary_of(analysis)
+    write_summary(summarized, summary)
     for figure in FIGURES:
         draw_figure(figure, summary, figures / figure)
     about = f"{both[1].name}, against {both[0].name}"
-    return ImportsSummary(summary, about, shared_networks(analysis)[1], found["changes"])
+    return ImportsSummary(summary, about, shared_networks(analysis)[1], summarized["changes"])
 
 
 def print_imports(summary: ImportsSummary, console: Console) -> None:

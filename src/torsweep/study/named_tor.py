@@ -113,11 +113,11 @@ def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
     if not repository.is_dir():
         raise InputError("no such repository", key=key, value=str(repository), accepted=FORMS)
     whole = repository.resolve()
-    found = find_commit(whole, revision)
-    commit = found.commit
+    tree = find_commit(whole, revision)
+    commit = tree.commit
     name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
     words = f"{name} ({commit[:COMMIT_DIGITS]})"
-    if holds_arti(found):
+    if holds_arti(tree):
         return NamedTor(level_name(name), {ARTI: str(whole), "revision": commit}, f"Arti {words}", commit)
     return NamedTor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
 

@@ -57,9 +57,9 @@ def new_study(folder: Path, experiment_name: str, engine: str | None = None) -> 
 
 
 def _example_for(text: str, engine: str) -> str:
-    found = find_engine(engine)
-    changes = {r"(?s)# Options of tor need.*?engines: .*?\n": f"engines: [{found.name}]\n"}
-    changes |= {} if found.runs_tor else _FOR_A_MODEL
+    chosen = find_engine(engine)
+    changes = {r"(?s)# Options of tor need.*?engines: .*?\n": f"engines: [{chosen.name}]\n"}
+    changes |= {} if chosen.runs_tor else _FOR_A_MODEL
     for pattern, instead in changes.items():
         text = re.sub(pattern, instead, text)
     return text

@@ -61,17 +61,17 @@ def _is_option(name: str) -> bool:
 
 def names_in(tarball: Path) -> Iterator[str]:
     """The lines of ``names.txt`` for the source in ``tarball``, without its tests."""
-    found: set[str] = set()
+    lines: set[str] = set()
     with tarfile.open(tarball) as archive:
         for member in archive:
             opened = archive.extractfile(member) if member.name.endswith((".c", ".h", ".inc")) else None
             if opened is None or "/src/test/" in member.name:
                 continue
             text = opened.read().decode("utf-8", errors="replace")
-            found |= {f"parameter {name}" for name in _PARAMETER.findall(text)}
+            lines |= {f"parameter {name}" for name in _PARAMETER.findall(text)}
             if member.name.endswith(("app/config/config.c", "_options.inc")):
-                found |= {f"option {name}" for name in _OPTION.findall(text)}
-    yield from sorted(found)
+                lines |= {f"option {name}" for name in _OPTION.findall(text)}
+    yield from sorted(lines)
 
 
 if __name__ == "__main__":

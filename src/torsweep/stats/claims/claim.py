@@ -155,9 +155,9 @@ def claims_model() -> type[Section]:
 def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
     """The claims of ``experiment``; InputError, which names the key, for one that it cannot answer."""
     file = experiment.file
-    found: tuple[Claim, ...] = validate(claims_model(), {"claims": experiment.claims}, file).claims  # type: ignore[attr-defined]
-    names = [claim.id for claim in found]
-    for position, claim in enumerate(found):
+    of_experiment: tuple[Claim, ...] = validate(claims_model(), {"claims": experiment.claims}, file).claims  # type: ignore[attr-defined]
+    names = [claim.id for claim in of_experiment]
+    for position, claim in enumerate(of_experiment):
         key = f"claims[{position}]"
         if claim.id in names[:position]:
             raise InputError("this id stands twice", file=file, key=f"{key}.id", value=claim.id)
@@ -168,7 +168,7 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
             where = f"{key}.{no.key}"
             raise InputError(no.problem, file=file, key=where, value=no.value, accepted=no.accepted) from None
         _require_levels(claim, experiment, key)
-    return found
+    return of_experiment
 
 
 def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
@@ -184,10 +184,10 @@ def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
 
 def claim_tests() -> tuple[type[Claim], ...]:
     """The class of each test, in the order of their names; InputError when two have one name."""
-    found: dict[str, type[Claim]] = {}
+    by_name: dict[str, type[Claim]] = {}
     for module in pkgutil.iter_modules(claims.__path__, f"{claims.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
             is_test = isinstance(value, type) and issubclass(value, Claim) and "test" in value.model_fields
-            if is_test and found.setdefault(value.test_name(), value) is not value:
+            if is_test and by_name.setdefault(value.test_name(), value) is not value:
                 raise InputError("two tests have this name", value=value.test_name())
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_name[name] for name in sorted(by_name))

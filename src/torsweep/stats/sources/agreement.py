@@ -44,12 +44,12 @@ def _verdicts_of_sources(analysis: Analysis) -> list[dict[str, object]] | None:
         return None
     rows: list[dict[str, object]] = []
     for (claim, setting), of_sources in by_claim.items():
-        found = [one.verdict if one.verdict in _DECIDED else None for one in of_sources.values()]
+        of_each = [one.verdict if one.verdict in _DECIDED else None for one in of_sources.values()]
         for source, one in of_sources.items():
             rows.append(
                 {"claim": claim, "text": one.text, "setting": setting, SOURCE: source}
                 | {"verdict": one.verdict if whole[source] else NOT_RUN, "reason": one.reason}
-                | {"networks": whole[source], "together": together(found)}
+                | {"networks": whole[source], "together": together(of_each)}
             )
     return rows or None
 
