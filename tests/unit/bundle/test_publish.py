@@ -162,18 +162,6 @@ def test_another_experiment_is_not_published(plan: Plan, torsweep, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_what_a_user_put_beside_a_published_result_is_kept(plan: Plan, torsweep, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    for _ in range(2):
-        assert torsweep(*plan.publish(out))[0] == 0, "what torsweep published before is replaced"
-    notes = out / "figures" / "notes.txt"
-    notes.write_text("to be asked")
-    code, _, error = torsweep(*plan.publish(out))
-    assert code == 2
-    assert "out: holds figures/notes.txt, which torsweep did not write" in error
-    assert notes.read_text() == "to be asked"
-
-
 def test_leftovers_markers_and_figures_of_others_are_not_published(
     plan: Plan, torsweep, tmp_path: Path
 ) -> None:
@@ -199,14 +187,6 @@ def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(
     assert torsweep("verify", emptied)[0] == 0
 
 
-def test_copies_are_newer_than_what_they_are_copies_of(plan: Plan, torsweep, tmp_path: Path) -> None:
-    old = copied(plan, tmp_path / "plan")
-    for file in old.folder.rglob("*"):
-        os.utime(file, (10**9, 10**9))
-    assert torsweep(*old.publish(tmp_path / "out"))[0] == 0
-    assert min(file.stat().st_mtime for file in (tmp_path / "out").rglob("*")) > 10**9
-
-
 def test_a_folder_that_is_not_as_it_was_published_is_not_packed(
     published: Path, torsweep, tmp_path: Path
 ) -> None:
@@ -217,17 +197,6 @@ def test_a_folder_that_is_not_as_it_was_published_is_not_packed(
     assert code == 2
     assert "README.md: has changed" in error
     assert not (tmp_path / "out.zip").exists()
-
-
-def test_a_file_that_is_no_bundle_is_not_replaced(
-    published: Path, bundle: Path, torsweep, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.zip"
-    out.write_bytes(bundle.read_bytes())
-    assert torsweep("run", "bundle", published, "--out", out)[0] == 0, "a bundle is replaced"
-    out.write_text("years of work")
-    assert torsweep("run", "bundle", published, "--out", out)[0] == 2
-    assert out.read_text() == "years of work"
 
 
 def test_nothing_names_a_user_or_a_folder(published: Path) -> None:

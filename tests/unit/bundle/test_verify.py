@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,6 @@ def test_what_is_whole_is_said_to_be(kind: str, torsweep, request: pytest.Fixtur
     first, rest = said.split("\n", 1)
     assert re.fullmatch(r"files: (\d+) of \1 are as they were published", first)
     assert rest == WHOLE
-
-
-def test_a_zip_that_another_program_packed_is_accepted(bundle: Path, torsweep, tmp_path: Path) -> None:
-    with zipfile.ZipFile(bundle) as archive:
-        archive.extractall(tmp_path / "main")
-    packed = shutil.make_archive(str(tmp_path / "main"), "zip", tmp_path / "main")
-    assert torsweep("verify", packed)[0] == 0
 
 
 def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle: Path, torsweep, tmp_path: Path) -> None:

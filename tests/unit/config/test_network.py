@@ -8,27 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.errors import InputError
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("paper", (50, 950, 50, 200)),
-        ("laptop", (20, 380, 20, 80)),
-        ("quarter", (13, 238, 12, 50)),
-        ("ci", (10, 95, 5, 20)),
-    ],
-)
-def test_the_networks_have_their_sizes(name, counts):
-    config = load_network_config(name)
-    assert (config.relays, config.web_clients, config.bulk_clients, config.servers) == counts
-    assert config.authorities == 3
-    assert config.load == 1
-    assert config.server_bandwidth == 12_500_000
-    assert config.latency.name == USUAL_LATENCY
 
 
 def test_every_network_here_is_valid():

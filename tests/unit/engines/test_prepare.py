@@ -140,18 +140,6 @@ def test_what_is_no_network_is_refused(network, tmp_path):
         _run(network, tmp_path / "run")
 
 
-@pytest.mark.parametrize("key", ["relays", "config", "seed"])
-def test_a_network_that_lacks_a_part_is_one_line(torsweep, network, tmp_path, key):
-    document = json.loads((network / "network.json").read_text())
-    del document[key]
-    (network / "network.json").write_text(json.dumps(document))
-    arguments = ("run", "prepare", "refill_sweep", "--network", network, "--out", tmp_path / "run")
-    code, _, error = torsweep(*arguments)
-    assert code == 2
-    assert f"network.json: {key}: missing key" in error
-    assert error.count("\n") == 1
-
-
 def test_the_same_run_keeps_its_results(network, tmp_path):
     directory = tmp_path / "run"
     assert write_run(_run(network, directory), directory)
@@ -210,17 +198,6 @@ def test_status_tells_prepared_complete_and_stale(network, tmp_path):
     assert run_status(directory).text == "complete, by cellsim 1 in 2.0 s"
     _run(network, directory, "refill_interval=10ms").write(directory)
     assert "run.json: has changed since the engine ran" in run_status(directory).text
-
-
-def test_a_damaged_table_makes_a_run_incomplete(network, tmp_path):
-    directory = tmp_path / "run"
-    write_run(_run(network, directory), directory)
-    _finish(directory)
-    (directory / "streams.parquet").write_text("sows")
-    assert "streams.parquet: has changed" in run_status(directory).text
-    (directory / "streams.parquet").unlink()
-    assert "streams.parquet: is missing" in run_status(directory).text
-    assert not run_status(directory).complete
 
 
 def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):

@@ -141,16 +141,6 @@ def test_bad_graphs_are_refused(tmp_path: Path, text: str, said: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_graph_ends_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graphs, "CHUNK_CHARACTERS", 1000)
-    file = tmp_path / "noise.gml"
-    file.write_text("noise " * 1000)
-    with pytest.raises(InputError, match="is no GML, got 'noise noise"):
-        read_graph(file, "ms")
-
-
 def test_latencies_of_edges_are_of_one_direction_anyway(tmp_path: Path) -> None:
     file = tmp_path / "graph.gml"
     file.write_text(gml_text(atlas(False, 1.0)))

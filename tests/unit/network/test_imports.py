@@ -138,13 +138,6 @@ def test_bad_bandwidths_are_refused(tmp_path: Path, file_format: str, text: str,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "tiles.parquet"
-    file.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="is no whole Parquet file"):
-        import_bandwidth(file, "ookla-open", tmp_path / "out")
-
-
 def staged(**changes: object) -> dict:
     relay = {
         "bandwidth_capacity": 2_000_000,
@@ -335,23 +328,3 @@ def test_relays_that_make_no_network_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({"relays": {"A": staged(guard_frequency=1.0)}}))
     with pytest.raises(InputError, match="no relay of it can be an exit"):
         import_relays(file, "relayinfo", tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ('["guard",1,1,1]', r"relays\[0\]"),
-        ('["guard",1,-1,1,1]', r"relays\[0\].*got -1; accepted: 1 or more"),
-        ('["sentry",1,1,1,1]', r"relays\[0\].*got 'sentry'; accepted: 'guard'"),
-        ('["guard",1,1,1,1]', "no relay of it can be an exit"),
-    ],
-)
-def test_a_damaged_population_is_refused(tmp_path: Path, row: str, said: str) -> None:
-    columns = '["position","consensus_weight","capacity_bytes_per_s","rate_bytes_per_s","burst_bytes"]'
-    path = tmp_path / "relays.json"
-    head = '"format":"torsweep-relay-population","format_version":1'
-    shares = '{"guard":0.5,"exit":0.5,"guard_exit":0,"middle":0}'
-    told = f'"count_share":{shares},"weight_share":{shares}'
-    path.write_text(f'{{{head},"columns":{columns},{told},"relays":[{row}]}}')
-    with pytest.raises(InputError, match=said):
-        read_population(path)

@@ -207,30 +207,6 @@ def test_bad_latencies_are_refused(tmp_path: Path, file_format: str, unit: str, 
     assert not (tmp_path / "out").exists()
 
 
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    cut = tmp_path / "cut.gz"
-    cut.write_bytes(gzip.compress(ROW.encode() * 500)[:-20])
-    binary = tmp_path / "binary"
-    binary.write_bytes(b"\xff\xfe\x00\x01")
-    for file, said in (
-        (cut, "is cut off"),
-        (binary, "is not UTF-8 text"),
-        (tmp_path / "none", "no such file"),
-    ):
-        with pytest.raises(InputError, match=said):
-            read_latencies(file, "matrix", "ms")
-
-
-def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "latency.npz"
-    path.write_bytes(b"PK and no more")
-    with pytest.raises(InputError, match="is no whole file of NumPy arrays"):
-        read_model(path)
-    np.savez(path, other=np.zeros(3))
-    with pytest.raises(InputError, match="is not a latency table made by torsweep"):
-        read_model(path)
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """A server on the loopback interface: its address, and the folder it serves."""

@@ -117,34 +117,6 @@ def test_what_is_no_square_of_round_trips_is_refused(directory: Path, matrix: np
         read_network(directory)
 
 
-def test_a_cut_off_matrix_is_refused(directory: Path) -> None:
-    path = directory / LATENCY_FILE
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(InputError, match="is no whole file of NumPy arrays"):
-        read_network(directory)
-
-
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (lambda document: document.pop("relays"), "relays"),
-        (lambda document: document["relays"][0].update(rate_bytes_per_s=-5), "rate_bytes_per_s"),
-        (lambda document: document.update(format_version=2), "older version: sample it anew.*, got 2"),
-        (lambda document: document["clients"][0].update(place=-1), "place"),
-        (lambda document: document["clients"][0].update(access_us=0.5), "access_us"),
-        (lambda document: document["clients"][1].update(name="web1"), "a name stands twice, got 'web1'"),
-    ],
-)
-def test_a_damaged_description_is_refused(
-    directory: Path, damage: Callable[[dict], object], said: str
-) -> None:
-    document = json.loads((directory / NETWORK_FILE).read_text())
-    damage(document)
-    (directory / NETWORK_FILE).write_text(json.dumps(document))
-    with pytest.raises(InputError, match=said):
-        read_network(directory)
-
-
 def test_describe_adds_up(sampled: SampledNetwork) -> None:
     found = describe(sampled.network, sampled.latencies, TRAFFIC)
     usable = sum(min(r.rate_bytes_per_s, r.capacity_bytes_per_s) for r in sampled.network.relays)

@@ -223,23 +223,6 @@ def test_memory_is_what_the_doctor_projects_and_the_processes_beside_it():
     assert 0 <= _arguments().run_memory_mb(_asked("shadow", "paper"), 1) - BESIDE_MB - projected_mb < 1
 
 
-def test_shadow_asks_for_hours_where_the_model_asks_for_minutes():
-    # docs/shadow.md: up to an hour for the full network; bench/results/speed.json: 8 s.
-    arguments = _arguments(warm_up="3 min", measured="5 min")
-    assert 2 * 60 < arguments.run_minutes(_asked("shadow", "paper"), 1) < 8 * 60
-    assert arguments.run_minutes(_asked("cellsim", "paper"), 1) < 10
-
-
-def test_a_longer_run_asks_for_more_time():
-    short, longer = (_arguments(warm_up="3 min", measured=measured) for measured in ("5 min", "2 h"))
-    run = _asked("shadow", "paper")
-    assert longer.run_minutes(run, 1) > 10 * short.run_minutes(run, 1)
-
-
-def test_a_knob_of_the_network_counts():
-    assert _arguments().run_memory_mb(_asked("cellsim", "paper+load=0.5"), 1) > 0
-
-
 def test_a_run_that_was_killed_gets_more():
     run = _asked("shadow", "quarter")
     for need in (_arguments().run_memory_mb, _arguments().run_minutes):

@@ -202,23 +202,6 @@ def test_public_tor_stands_beside_the_runs(plan: Plan) -> None:
     assert all(text in said for text in ("2.000", "1.500", "4.000"))
 
 
-@pytest.mark.parametrize(
-    ("source", "link"),
-    [("https://example.org/a?b=1&c=2", True), ("The 2019 report.", False), ("javascript:alert(1)", False)],
-)
-def test_only_addresses_of_the_web_are_links(plan: Plan, tmp_path: Path, source: str, link: bool) -> None:
-    file = tmp_path / "refill_sweep" / "experiment.yaml"
-    file.parent.mkdir()
-    address = "https://gitlab.torproject.org/tpo/core/tor/-/issues/4086"
-    file.write_text(EXPERIMENT.read_text().replace(f"source: {address}", f"source: {source!r}"))
-    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
-    parsed = Outline()
-    parsed.feed(page)
-    outer = [each["href"] for each in parsed.all("a") if not str(each["href"]).startswith("#")]
-    assert outer == ([source] if link else [])
-    assert link or source in parsed.text
-
-
 @pytest.mark.parametrize("pairing", ["free", "paths"])
 def test_a_page_says_that_clients_have_common_paths(plan: Plan, tmp_path: Path, pairing: str) -> None:
     file = tmp_path / "refill_sweep" / "experiment.yaml"

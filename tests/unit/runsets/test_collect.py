@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 
 from tests.synthetic import KNOBS, RELAY_BYTES_PER_S, Size, finish_run, record_tables, write_run, write_sweep
-from torsweep.engines.table_schema import PROGRESS, STREAMS
+from torsweep.engines.table_schema import PROGRESS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables, read_provenance
-from torsweep.runsets.run import read_table
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 
@@ -226,14 +225,6 @@ def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> 
     assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1 and then nothing"])
-def test_a_truncated_table_is_refused(runs: list[Path], tmp_path: Path, content: bytes) -> None:
-    (runs[0] / "streams.parquet").write_bytes(content)
-    assert "streams.parquet: has changed" in _refused(runs, tmp_path)
-    with pytest.raises(InputError, match="no whole Parquet file"):
-        read_table(runs[0], STREAMS)
-
-
 def _flip_a_bit(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 4
@@ -246,14 +237,6 @@ def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs: list[Path], tmp_path:
     assert f"{name}: has changed: its SHA-256 is not the one in provenance.json" in _refused(runs, tmp_path)
 
 
-def test_a_table_that_is_not_gathered_is_checked_too(runs: list[Path], tmp_path: Path) -> None:
-    (runs[0] / "links.parquet").write_bytes(b"as the engine left it")
-    record_tables(runs[0])
-    collect(runs, tmp_path / "whole", network="ci")
-    _flip_a_bit(runs[0] / "links.parquet")
-    assert "links.parquet: has changed" in _refused(runs, tmp_path)
-
-
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
 def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
     collect(runs, tmp_path / "tables", network="ci")
@@ -261,13 +244,6 @@ def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path
     _flip_a_bit(tmp_path / "tables" / name)
     with pytest.raises(InputError, match=f"{name}: has changed"):
         PlanTables.open(tmp_path / "tables")
-
-
-def test_a_missing_table_and_broken_json(runs: list[Path], tmp_path: Path) -> None:
-    (runs[0] / "streams.parquet").unlink()
-    assert "streams.parquet: is missing" in _refused(runs, tmp_path)
-    (runs[0] / "run.json").write_text('{"format":')
-    assert "no whole JSON" in _refused(runs, tmp_path)
 
 
 def test_a_load_has_a_network_of_its_own(tmp_path: Path) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
-from torsweep.engines.shadow.run import read_again
 from torsweep.errors import InputError
 from torsweep.runsets.cli import import_folder
 from torsweep.runsets.imported import import_simulations, open_import
@@ -60,30 +58,9 @@ def test_a_log_that_is_cut_off(tmp_path: Path) -> None:
     assert f"{TGEN}: line 16: ends in the middle of a line: the log is cut off" in refused(folder)
 
 
-def test_a_log_that_is_a_pipe(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    (folder / TGEN).unlink()
-    os.mkfifo(folder / TGEN)
-    assert "tgen.1006.stdout: is a pipe" in refused(folder)
-
-
 def test_an_import_without_a_name() -> None:
     with pytest.raises(InputError, match=r"^--as: is empty"):
         import_folder("")
-
-
-def test_a_simulation_that_is_missing_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Shadow has not run here"):
-        read_again(tmp_path / "missing")
-    assert not (tmp_path / "missing").exists()
-
-
-def test_a_packed_log_that_is_cut_off(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    log = folder / TGEN
-    log.with_name(f"{log.name}.xz").write_bytes(lzma.compress(log.read_bytes())[:-20])
-    log.unlink()
-    assert f"{TGEN}.xz: is cut off or damaged" in refused(folder)
 
 
 def test_a_log_of_another_version(tmp_path: Path) -> None:
@@ -113,23 +90,6 @@ def test_a_parsed_file_that_is_none_of_these(change: dict[str, object], said: st
     document = json.loads(lzma.decompress(file.read_bytes())) | change
     file.write_bytes(lzma.compress(json.dumps(document).encode()))
     assert f"tgen.analysis.json.xz: {said}" in refused(folder)
-
-
-@pytest.mark.parametrize(
-    ("program", "old", "new"),
-    [
-        ("tgen", '"payload_progress_recv": {', '"payload_progress_recv": {"0.01": 1e308, '),
-        ("oniontrace", '"bytes_read": {', '"bytes_read": {"' + "9" * 400 + '": 1, '),
-        ("oniontrace", '"build_time": {', '"build_time": {"' + "9" * 400 + '": [1.0], '),
-    ],
-)
-def test_a_parsed_number_beyond_all_bounds(program: str, old: str, new: str, tmp_path: Path) -> None:
-    folder = parsed_tornet(tmp_path / "tornet")
-    file = folder / f"{program}.analysis.json.xz"
-    text = lzma.decompress(file.read_bytes()).decode()
-    assert old in text
-    file.write_bytes(lzma.compress(text.replace(old, new, 1).encode()))
-    assert f"{program}.analysis.json.xz: data." in refused(folder)
 
 
 def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:

@@ -181,10 +181,3 @@ def test_other_content_is_one_line(tmp_path: Path, document: object, says: str) 
         read_public_tor(file)
     assert str(file) in str(refused.value)
     assert says in str(refused.value)
-
-
-def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path) -> None:
-    file = _written(tmp_path, TOR_METRICS)
-    file.write_text(file.read_text()[:100])
-    with pytest.raises(InputError, match="is no whole JSON file"):
-        read_public_tor(file)

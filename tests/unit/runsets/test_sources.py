@@ -102,13 +102,6 @@ def test_another_traffic_is_refused(make_run: MakeRun) -> None:
         gather_provenance(found_runs(Path(), BOTH), "ci", "main")
 
 
-def test_a_damaged_run_is_refused_by_name(make_run: MakeRun) -> None:
-    damaged = make_run("shadow", SLOW, 1)
-    (damaged / "streams.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match=re.escape(damaged.name)):
-        found_runs(Path(), BOTH)
-
-
 def test_a_variant_goes_on_with_the_levels_of_its_source() -> None:
     source = RunSource.parse("cellsim+tcp=linux_6_18")
     assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"
