@@ -228,6 +228,8 @@ def _document(
         **{key: value for key, value in levels.items() if value},
         "knobs": change.knobs,
         "baseline": change.baseline,
+        # Under Shadow nothing else tells how far an unfinished download of Arti has come.
+        **({"progress": True} if change.has_arti else {}),
         "traffic": _usual_traffic() if sampled else {},
         "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
         "claims": [_claim(*each, change) for each in (_CLIENTS if sampled else _PERF_CLIENTS).items()],

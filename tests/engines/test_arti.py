@@ -1,0 +1,99 @@
+"""A client that runs Arti in a small network of tor, on this machine's kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from torsweep.config.experiment import Experiment
+from torsweep.config.network import load_network_config
+from torsweep.config.tors import TorSource
+from torsweep.config.variant import Variant
+from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.run_tors import RunTors
+from torsweep.errors import TorsweepError
+from torsweep.home import CHECKOUT
+from torsweep.network.model import write_network
+from torsweep.network.sampling import sample_network
+from torsweep.tor import TOOLS
+from torsweep.tor.arti import TRIED, require_rust
+from torsweep.tor.build import BuiltTor, build_tor, find_build
+from torsweep.tor.identity import planned_key
+
+BUILD = "TORSWEEP_BUILD_ARTI"
+KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "torsweep"
+"""Where a build of Arti is kept for all clones: it takes longer than everything else that tests do."""
+
+
+@pytest.fixture(scope="module")
+def arti() -> BuiltTor:
+    """The build of Arti; a test that needs it is skipped by name where there is none."""
+    source = TorSource(arti=TRIED)
+    version = f"arti-{TRIED}-{planned_key(source)}"
+    try:
+        require_rust()
+        if BUILD in os.environ:
+            return build_tor(source, KEPT, len(os.sched_getaffinity(0)))
+        folder = CHECKOUT / TOOLS if (CHECKOUT / TOOLS / version).is_dir() else KEPT
+        return find_build(folder, version)
+    except TorsweepError as error:
+        pytest.skip(f"needs Arti, which `{BUILD}=1 make test` builds once: {error}")
+
+
+@pytest.mark.real_time
+def test_a_client_is_arti_and_downloads_as_the_others_do(
+    emulation: None, built_tor: BuiltTor, arti: BuiltTor, tmp_path: Path
+) -> None:
+    overrides = {"relays": 6, "web_clients": 2, "bulk_clients": 0, "servers": 2}
+    sampled = sample_network(load_network_config("ci", overrides), 1)
+    network, folder, tools = tmp_path / "network", tmp_path / "run", tmp_path / TOOLS
+    write_network(sampled.network, sampled.matrix_us, network)
+    tools.mkdir(parents=True)
+    for built in (built_tor, arti):
+        (tools / built.folder.name).symlink_to(built.folder.resolve())
+    experiment = Experiment.model_validate(
+        {
+            "name": "clients",
+            "question": "Does it download?",
+            "report": {"title": "Arti", "source": "a test"},
+            "engines": ["emulation"],
+            "network": "ci",
+            "replicates": 1,
+            "era": "today",
+            "client_start_window": "1 s",
+            "warm_up": "2 s",
+            "measured": "8 s",
+            "tors": {
+                "arti": {"arti": TRIED},
+                "one": {"mix": {"arti": 0.5, "stock": 0.5}, "on": {"role": "client"}},
+            },
+            "knobs": {"tor": ["stock", "one"]},
+            "baseline": {"tor": "stock"},
+            "traffic": {
+                "web": {"request": "400 B", "response": "20 KiB", "think": {"min": "0 s", "max": "1 s"}}
+            },
+        }
+    )
+    variant = Variant.parse("tor=one")
+    builds = {"stock": built_tor.version, "arti": arti.version}
+    settings = run_settings(experiment, "emulation", "today", variant)
+    run = build_run(settings, variant, network, folder, RunTors(experiment.tors_of(variant), builds))
+    write_run(run, folder)
+    command = [sys.executable, "-m", "torsweep", "emulation", "run", str(folder)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (other,) = json.loads((folder / "provenance.json").read_text())["other_tors"]
+    (own,) = run.arti_hosts
+    assert (other["version"], other["hosts"]) == (f"arti-{TRIED}", [own])
+    complete = pl.read_parquet(folder / "streams.parquet").filter(outcome="complete")
+    assert set(complete["client"]) == {"web1", "web2"}
+    assert complete.filter(client=own)["circuit"].null_count() == complete.filter(client=own).height > 0
+    assert pl.read_parquet(folder / "circuits.parquet").is_empty()
+    costs = pl.read_parquet(folder / "costs.parquet").filter(host=own)
+    assert costs["ready_us"].item() > 0 and costs["peak_memory_bytes"].item() > 10_000_000
