@@ -80,7 +80,7 @@ include: "rules/report.smk"
 include: "rules/publish.smk"
 
 
-hooks.announce_dry_run(paths, workflow)
+hooks.at_end(paths, workflow, EXPERIMENTS)
 
 
 onstart:
@@ -107,9 +107,18 @@ for name, question in EXPERIMENTS.items():
     getattr(rules, name).rule.docstring = question
 
 
-DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
-if not workflow.modifier.is_module:
+DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
+if not hooks.used_as_module(workflow):
     workflow.default_target = DEFAULT_TARGET
+
+
+rule all:
+    """The figures of each experiment of this folder that has the plan, and all that they are made from."""
+    input:
+        lambda wildcards: paths.all_targets(OWN),
+    localrule: True
+    message:
+        "all"
 
 
 rule report:

@@ -50,6 +50,20 @@ def test_a_study_has_a_default_target(tmp_path):
     assert re.match(r"torsweep: mine: 8 runs in cellsim .*about .* on 1 cores, \d+ MB of memory", last), last
 
 
+def test_a_mistyped_target_names_the_experiments(tmp_path):
+    done = workspace_with_pair(tmp_path).snakemake("refil_sweep", "--dry-run")
+    last = done.stdout.splitlines()[-1]
+    assert done.returncode == 1
+    assert last.startswith("torsweep: no such target (did you mean 'refill_sweep'?), got 'refil_sweep'"), last
+    assert "pair, refill_sweep" in last and last.endswith("all, report, publish")
+
+
+def test_snakemakes_catalogue_finds_the_pipeline_where_it_looks_for_it():
+    words = ("--snakefile", "workflow/Snakefile", "--dry-run", "all")
+    done = Workspace(REPOSITORY).snakemake(*words, config=(*TINY, "experiment=refill_sweep"))
+    assert done.returncode == 0 and re.search(r"(?m)^run +12$", done.stdout), done.stdout
+
+
 MODULE = """
 module torsweep:
     snakefile: "{snakefile}"

@@ -14,18 +14,21 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.reading import suggestion
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
-from torsweep.errors import TorsweepError
+from torsweep.errors import InputError, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.costs import BUILD_S, Costs, Slots
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.units import rounded_duration
+
+OTHER_TARGETS = ("all", "report", "publish")
 
 RUN_RULES = ("run", "run_repeat", "run_replay")
 """The rules that play runs."""
@@ -77,14 +80,30 @@ def _cause(job: Any) -> str:
     return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
 
 
-def announce_dry_run(paths: Paths, workflow: Any) -> None:
-    """Say at the end of a dry run, in which Snakemake calls no hooks, what the runs would take."""
+def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
+    """Say on the last lines what a dry run would take, or which targets there are in place of one mistyped:
+    Snakemake calls its hooks in neither case."""
 
-    def announce() -> None:
+    def say() -> None:
+        if workflow.dag_settings is None:
+            return
+        rules = {rule.name for rule in workflow.rules}
+        for target in sorted(set(workflow.dag_settings.targets) - rules):
+            if "/" not in target:
+                problem = f"no such target{suggestion(target, [*experiments, *OTHER_TARGETS])}"
+                accepted = ", ".join([*experiments, *OTHER_TARGETS])
+                print(f"torsweep: {InputError(problem, value=target, accepted=accepted)}", file=sys.stderr)
+                return
         if workflow.dryrun and workflow.dag is not None:
             _announce(paths, workflow)
 
-    atexit.register(announce)
+    if not used_as_module(workflow):
+        atexit.register(say)
+
+
+def used_as_module(workflow: Any) -> bool:
+    """Whether another workflow uses the rules; its own rules and targets are none of this one's."""
+    return len(workflow.modifier_stack) > 1
 
 
 def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:

@@ -200,6 +200,10 @@ class Paths:
             *self.figures(plan),
         ]
 
+    def all_targets(self, experiment_names: list[str]) -> list[str]:
+        """The :meth:`targets` of each experiment that has the plan and can run on the network."""
+        return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
+
     def pages(self, experiment_names: list[str]) -> list[str]:
         """The page of each experiment that has the plan and can run on the network, and what it is made of.
 
