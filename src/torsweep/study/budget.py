@@ -9,7 +9,7 @@ far two runs differ by chance; where the user states one, that alone.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -104,7 +104,8 @@ def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iter
 def _number(goal: Goal, plan: Plan) -> int | None:
     """How many networks ``goal`` comes to; None: it cannot be reached."""
     if goal.option == WITHIN:
-        return max((many for many in _NUMBERS if plan.seconds(many) <= goal.amount), default=None)
+        fitting = bisect_right(_NUMBERS, goal.amount, key=plan.seconds)
+        return _NUMBERS[fitting - 1] if fitting else None
     at = bisect_left(_NUMBERS, True, key=lambda many: _size(plan, many) <= goal.amount)
     return _NUMBERS[at] if at < len(_NUMBERS) else None
 
