@@ -48,25 +48,32 @@ NOT_COMPARED = ("repeat", "experiment", "variant", "network")
 Ratios = Mapping[tuple[str, str, int], float]
 """Logarithms, by kind, metric and measured seconds."""
 
+Where = tuple[str, str, str, str]
+"""Network, engine, era and pairing."""
+
 
 def measured_s(run: RunSpec) -> int:
     """The time in which downloads of ``run`` count, seconds."""
     return (run.duration_ns - run.warm_up_ns) // 10**9
 
 
-def log_ratios(one: Path, other: Path) -> Ratios:
-    """How much longer the same download takes in the run in ``other`` than in ``one``; NaN: nobody knows."""
-    run = read_run(one)
-    warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
-    sides = [
+def sides(one: Path, other: Path) -> pl.DataFrame:
+    """The downloads of two runs, by ``side``."""
+    frames = [
         read_table(directory, STREAMS).with_columns(
-            (warm_up_us - pl.col("start_us")).alias(ENTRY),
-            pl.lit(side).alias("side"),
-            pl.lit(0).alias("seed"),
+            (read_run(directory).warm_up_ns // 1000 - pl.col("start_us")).alias(ENTRY),
+            side=pl.lit(side),
+            seed=pl.lit(0),
         )
         for side, directory in (("one", one), ("other", other))
     ]
-    streams = with_pages(pl.concat(sides), ["side", "seed"])
+    return with_pages(pl.concat(frames), ["side", "seed"])
+
+
+def log_ratios(one: Path, other: Path) -> Ratios:
+    """How much longer the same download takes in the run in ``other`` than in ``one``; NaN: nobody knows."""
+    run, streams = read_run(one), sides(one, other)
+    warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
     ratios: dict[tuple[str, str, int], float] = {}
     for seconds in (whole_s // part for part in PARTS if whole_s // part >= LEAST_S or part == 1):
         cut = ended_at(streams, warm_up_us + seconds * 10**6)
@@ -95,8 +102,14 @@ def alike(run: RunSpec) -> str:
     return json.dumps(run.model_dump(mode="json", exclude=set(NOT_COMPARED)), sort_keys=True)
 
 
-def spreads(directories: Sequence[Path]) -> Iterator[Spread]:
-    """The rows of the runs in ``directories``.
+def finished_runs(folders: Iterable[Path]) -> list[Path]:
+    """The folders of the finished runs below ``folders``."""
+    found = [file.parent for folder in folders for file in sorted(folder.rglob(RUN_FILE))]
+    return [directory for directory in found if (directory / PROVENANCE_FILE).is_file()]
+
+
+def alike_pairs(directories: Sequence[Path]) -> Iterator[tuple[Where, str, Path, Path]]:
+    """Pairs of the runs in ``directories`` that differ by chance alone, and the checksum of their network.
 
     Raises InputError when a run is damaged, or none has another that is alike.
     """
@@ -105,18 +118,16 @@ def spreads(directories: Sequence[Path]) -> Iterator[Spread]:
         finished_run(directory)
         run = read_run(directory)
         groups[alike(run)].setdefault(run.repeat, directory)
-    pairs = []
+    if all(len(runs) < 2 for runs in groups.values()):
+        raise InputError("no two of these runs are alike but for chance", accepted="runs and their repeats")
     for runs in groups.values():
         first = read_run(next(iter(runs.values())))
         where = (Path(first.network).parent.name, first.engine, first.era, PATHS if first.paths else FREE)
         for one, other in combinations(runs.values(), 2):
-            pairs.append((where, first.network_sha256, log_ratios(one, other)))
-    if not pairs:
-        raise InputError("no two of these runs are alike but for chance", accepted="runs and their repeats")
-    yield from rows_of(pairs)
+            yield where, first.network_sha256, one, other
 
 
-def rows_of(pairs: Iterable[tuple[tuple[str, str, str, str], str, Ratios]]) -> Iterator[Spread]:
+def rows_of(pairs: Iterable[tuple[Where, str, Ratios]]) -> Iterator[Spread]:
     """A row for each measure of ``pairs``: network, engine, era and pairing; which network it is; ratios.
 
     The mean of two runs that are alike is 0, and so the spread is the root mean square.
@@ -144,9 +155,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="with runs below them")
     parser.add_argument("--out", type=Path, default=SPREAD_FILE)
     options = parser.parse_args(arguments)
-    found = [file.parent for folder in options.folders for file in sorted(folder.rglob(RUN_FILE))]
-    finished = [directory for directory in found if (directory / PROVENANCE_FILE).is_file()]
-    write_spreads(spreads(finished), options.out)
+    pairs = alike_pairs(finished_runs(options.folders))
+    rows = rows_of((where, network, log_ratios(one, other)) for where, network, one, other in pairs)
+    write_spreads(rows, options.out)
 
 
 if __name__ == "__main__":
