@@ -39,8 +39,10 @@ from torsweep.engines.shadow.simulate import (
     BOOTSTRAP_NS,
     CLIENTS_NS,
     CLIENTS_SPREAD_NS,
+    CONSENSUS_VALID_S,
     EPOCH_S,
     INITIAL_VOTING_INTERVAL_S,
+    RELAYS_ASK_AFTER_S,
     RELAYS_NS,
     SHADOW_YAML,
     VOTE_DELAY_S,
@@ -269,12 +271,15 @@ class _Builder:
         return Host(self.graph_nodes[node], address(node), processes)
 
     def _authority(self, name: str) -> Host:
-        self._host_folder(name, self._torrc("authority", name, [f"V3BandwidthsFile {_SHARED}/bandwidths"]))
+        valid = CONSENSUS_VALID_S // INITIAL_VOTING_INTERVAL_S
+        lines = [f"V3BandwidthsFile {_SHARED}/bandwidths", f"V3AuthNIntervalsValid {valid}"]
+        self._host_folder(name, self._torrc("authority", name, lines))
         return self._host(name, [self._tor(name, "torrc", AUTHORITIES_NS)])
 
     def _relay(self, index: int) -> Host:
         relay = self.network.relays[index]
-        lines = recording_lines(self.run, relay, RING_FILE, VEGAS_LOG)
+        lines = [f"TestingServerConsensusDownloadInitialDelay {RELAYS_ASK_AFTER_S}"]
+        lines += recording_lines(self.run, relay, RING_FILE, VEGAS_LOG)
         self._host_folder(relay.name, self._torrc("relay", relay.name, lines))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
         tor = self._tor(relay.name, "torrc", start_ns)

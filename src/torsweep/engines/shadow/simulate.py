@@ -53,20 +53,27 @@ SHADOW_YAML = "shadow.yaml"
 EPOCH_S = 946_684_800
 """The wall clock of a simulation at its start: 2000-01-01 00:00:00 UTC, the same in every run."""
 
-BOOTSTRAP_NS = 180 * SECOND_NS
+BOOTSTRAP_NS = 60 * SECOND_NS
 """From Shadow's start to the opening of the clients' window: a run's own time is counted from here."""
 
 AUTHORITIES_NS = 1 * SECOND_NS
 RELAYS_NS = 3 * SECOND_NS
-CLIENTS_NS = 45 * SECOND_NS
-CLIENTS_SPREAD_NS = 60 * SECOND_NS
-"""Clients start after the first consensus (at 30 s), spread out so that they do not all reach a relay at
+CLIENTS_NS = 24 * SECOND_NS
+CLIENTS_SPREAD_NS = 16 * SECOND_NS
+"""Clients start after the first consensus (at 15 s), spread out so that they do not all reach a relay at
 once."""
 
-INITIAL_VOTING_INTERVAL_S = 30
-VOTE_DELAY_S = 5
+INITIAL_VOTING_INTERVAL_S = 15
+VOTE_DELAY_S = 3
 VOTING_INTERVAL_S = 3600
-"""The first consensus after half a minute; no second one falls into a run of less than an hour."""
+"""The first consensus after a quarter of a minute; no second one falls into a run of less than an hour."""
+
+CONSENSUS_VALID_S = 3600
+"""Clients spread their requests for the next consensus over this time."""
+
+RELAYS_ASK_AFTER_S = 13
+"""Seconds after its start when a relay asks for the consensus. If there is none yet, tor waits for up to half
+a minute before it asks again."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microd
 """Files in which a tor keeps what it has learned of the network. Clients start with an authority's."""
 
 REST_SECONDS = 2
-REST_BYTES_PER_S = 4_000
-REST_LIMIT_S = 15.0
+REST_BYTES_PER_S = 20_000
+REST_LIMIT_S = 8.0
 """A relay at rest has moved so little for so many seconds; after the limit it is taken as it is."""
 
 _READY = re.compile(r"^\{.*\}$", re.MULTILINE)
