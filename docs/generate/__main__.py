@@ -13,11 +13,13 @@ from docs.generate.commands import commands_page
 from docs.generate.figures import figures_page
 from docs.generate.keys import experiment_page, network_page, overrides_page, quantiles_page
 from docs.generate.knobs import knobs_page
+from docs.generate.notebook import PAGE, notebook_text
 from docs.generate.tables import summaries_page, tables_page
 
 FOLDER = Path(__file__).parents[1] / "reference"
 MARK = "<!-- Written by `python -m docs.generate` from the declarations in the code; do not edit. -->"
 
+NOTEBOOK = FOLDER.parent / "notebooks/five_questions.ipynb"
 
 PAGES: dict[str, Callable[[], list[str]]] = {
     "commands": commands_page,
@@ -33,8 +35,9 @@ PAGES: dict[str, Callable[[], list[str]]] = {
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Each page of the reference, and what it is to hold."""
+    """Each page of the reference and the notebook, and what it is to hold."""
     written = {name: page() for name, page in PAGES.items()}
+    yield NOTEBOOK, notebook_text(PAGE.read_text(encoding="utf-8"))
     for name, lines in {"README": _index(written), **written}.items():
         yield FOLDER / f"{name}.md", "\n".join([MARK, "", *lines]).rstrip() + "\n"
 
@@ -48,6 +51,7 @@ def _index(written: Mapping[str, list[str]]) -> list[str]:
 def main() -> None:
     """Write the pages; one that is no longer generated goes."""
     FOLDER.mkdir(exist_ok=True)
+    NOTEBOOK.parent.mkdir(exist_ok=True)
     written = dict(pages())
     for left in set(FOLDER.glob("*.md")) - set(written):
         left.unlink()

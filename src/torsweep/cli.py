@@ -16,6 +16,7 @@ import typer
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.chain.cli import chain_command, clocks_command
+from torsweep.demo.cli import demo_command
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
@@ -53,6 +54,7 @@ for engine in engine_names():
         app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
 app.command("compare")(compare_command)
 app.command("new")(new_command)
+app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
 results_app.command("draw")(draw_figure_command)
 results_app.command("report")(report_command)

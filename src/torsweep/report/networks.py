@@ -15,7 +15,7 @@ from torsweep.config.variant import JOINED_BY
 from torsweep.errors import InputError
 from torsweep.network.describe import Description, describe, overload_text, pauses
 from torsweep.network.load import load_text
-from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.reading import Provenance
 from torsweep.stats.text import TextTable
@@ -62,14 +62,17 @@ class Networks:
 def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: Traffic) -> Networks:
     """What there is to say of the networks in ``folders``, in this order; their clients do ``traffic``.
 
-    Raises InputError when one of them is not a network of ``provenance``, or one of those is missing.
+    Of networks that were given, or that stand without their latencies as in a demo, only the hosts and what
+    relays can carry. Raises InputError when one of them is not a network of ``provenance``, or one of those
+    is missing.
     """
-    asks = pauses(traffic.web)
+    bare = bool(provenance.given_networks) or not any((folder / LATENCY_FILE).exists() for folder in folders)
+    asks = not bare and pauses(traffic.web)
     known = {str(run["network_sha256"]) for run in provenance.runs}
     rows: list[Row] = []
     hashes, hosts, descriptions = [], [], []
     for folder in folders:
-        network, latencies = read_network(folder, latency=not provenance.given_networks)
+        network, latencies = read_network(folder, latency=not bare)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
         if sha256 not in known:
             raise InputError(
@@ -78,9 +81,9 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
         # The name of the folder has the levels of knobs that change the network: ``paper+load=0.5``.
         name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(JOINED_BY)[1:]])
         hashes.append((name, sha256))
-        if provenance.given_networks:
+        if bare:
             rows.append((name, _usable(network)))
-            hosts.append(_hosts_of_given(network))
+            hosts.append(_hosts_of(network, given=bool(provenance.given_networks)))
             continue
         description = describe(network, latencies, traffic)
         descriptions.append(description)
@@ -102,9 +105,11 @@ def _usable(network: Network) -> str:
     return f"{sum(relay.usable_bytes_per_s for relay in network.relays) / _MIB:.1f}"
 
 
-def _hosts_of_given(network: Network) -> str:
-    """The hosts of a network that tornettools made."""
+def _hosts_of(network: Network, *, given: bool) -> str:
+    """The hosts of a network that was ``given``, made by tornettools, or sampled."""
     kinds = [client.kind for client in network.clients]
+    if not given:
+        return f"{len(network.relays)} relays, {len(kinds)} clients, {len(network.servers)} servers"
     counts = {
         "relays": len(network.relays),
         "authorities": len(network.authorities),
