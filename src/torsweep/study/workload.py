@@ -185,7 +185,7 @@ def expected_lines(plan: Plan, networks: int) -> Iterator[str]:
         f"{size_text(size)} ({KIND_NAMES[kind]}, {SHOWN_TIMES[metric]})"
         for (kind, metric), (size, _) in shown.items()
     )
-    yield f"shows     with a chance of {100 * POWER:.0f} %, changes from about {sizes}"
+    yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
     engine, experiment = plan.play.engine, plan.experiment
     bases = (
         f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}" for _, row in shown.values()

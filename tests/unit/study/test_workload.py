@@ -53,7 +53,7 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     level = 1 - FIRST_SHARE * 0.05 / 4
     web, last, bulk = (size_text(np.expm1(smallest_shown(sd, 8, level))) for sd in (0.4, 0.1, 0.6))
     sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
-    assert first == f"shows     with a chance of 80 %, changes from about {sizes}"
+    assert first == f"shows     with a chance of 80 %, changes of {sizes}"
     assert [line.strip() for line in more] == [
         "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
         "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim, as emulation"
