@@ -48,9 +48,9 @@ def test_the_navigation_of_the_site_has_every_page():
     assert listed <= pages
 
 
-def test_the_tree_of_the_readme_names_what_there_is():
+def test_the_tree_names_what_there_is():
     """Each folder and file that it names stands below the folder whose line it is on."""
-    _, text = (ROOT / "README.md").read_text().split("### Where to change what\n\n")
+    _, text = (ROOT / "CONTRIBUTING.md").read_text().split("## Where to change what\n\n")
     named, place, above = [], Path(), Path()
     for line in text[: text.index("\n\n")].splitlines():
         where, what = line[4:30].strip(), line[30:]
