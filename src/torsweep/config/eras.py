@@ -2,7 +2,7 @@
 
 In: the name of an era and the levels of a variant. Out: the complete :class:`TorSettings` of a run. Every
 knob of tor has a level in every era, so that no run depends on a default. ``2012`` is tor 0.2.2 and 0.2.3, as
-the reports of 2010 to 2012 measured it; ``today`` is tor 0.4.9 with its defaults, but for conflux and clock.
+the reports of 2010 to 2012 measured it; ``today`` is tor 0.4.9 with its defaults, but for the clock.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ _COMMON = {
     "cell_queue_high_cells": 256,
     "cell_queue_low_cells": 10,
     "circuit_lifetime_ns": 600_000_000_000,
-    # Off in `today` too: in networks of tens of relays, two legs with disjoint relays leave clients so little
-    # choice that conflux would change the result more than the knob under study.
-    "conflux": False,
 }
 
 

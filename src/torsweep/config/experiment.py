@@ -274,6 +274,11 @@ class Experiment(Section):
             if self.pairing != FREE and bundle.about_paths:
                 problem = f"would hide what options.{name} changes: {bundle.about_paths} is about paths"
                 raise RefusedValue(problem, key="pairing", value=self.pairing, accepted=FREE)
+        if self.pairing != FREE and any(
+            "conflux" in grid for grid in (self.knobs, *self.sensitivities.values())
+        ):
+            problem = "is about circuits that take no common paths"
+            raise RefusedValue(problem, key="knobs.conflux", accepted=f"pairing: {FREE}")
         return self
 
     @model_validator(mode="after")

@@ -40,7 +40,7 @@ from torsweep.config.looks import (
     Look,
 )
 from torsweep.config.reading import suggestion
-from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
+from torsweep.config.tor_settings import DROPTAIL_BYTES, LEAST_CONFLUX_RELAYS, TcpRules
 from torsweep.errors import InputError
 from torsweep.ranges import LEAST_SCALE, MOST_LOSS_SHARE
 
@@ -243,6 +243,20 @@ _TABLE = (
         tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
         looks={"fixed": USUAL, "vegas": THIRD},
         words={"vegas": "Vegas"},
+    ),
+    Knob(
+        "conflux",
+        "Whether clients join two circuits to an exit, and each cell takes the faster (Conflux). auto: on "
+        f"in networks of {LEAST_CONFLUX_RELAYS} relays and more, unless clients have common paths or fixed "
+        "windows. The model has none.",
+        choice(auto=False, on=True, off=False),
+        "conflux",
+        {"2012": "off", "today": "auto"},
+        tor=(
+            TorOption("ConfluxEnabled", lambda on: str(int(on)), without=False),
+            TorOption("cfx_enabled", lambda on: str(int(on)), "consensus"),
+        ),
+        looks={"auto": USUAL, "on": OTHER, "off": THIRD},
     ),
     Knob(
         "nagle",

@@ -17,7 +17,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import TorSettings, Transport
+from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings, Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
@@ -113,6 +113,12 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
     if tor.refill.keeps_remainder and tor.refill.mode == "burst":
         problem = "has no effect: refills in a burst have no remainder"
         raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
+    if tor.conflux and isinstance(tor.congestion, FixedWindows):
+        problem = "has no effect: Conflux needs congestion control"
+        raise InputError(problem, key="conflux", value="on", accepted="congestion=vegas")
+    if tor.conflux and not find_engine(engine).runs_tor:
+        having = " or ".join(name for name, each in ENGINES.items() if each.runs_tor)
+        raise InputError("is not in the model", key="conflux", value="on", accepted=f"engine {having}")
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
         having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)
@@ -146,7 +152,7 @@ def build_run(
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
     check = _check_tornet if sampled.tornettools else _check_sampled
     check(settings, variant, sampled, file)
-    fields = {**dict(settings), "pairing": FREE}
+    fields = {**dict(settings), "pairing": FREE, "tor": _with_conflux(settings, sampled)}
     if not sampled.tornettools:
         fields |= _paths_and_traffic(settings, sampled, file)
     return RunSpec(
@@ -159,6 +165,19 @@ def build_run(
         repeat=tors.tors.repeat,
         seed=sampled.seed,
     )
+
+
+def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
+    """The settings with conflux on or off: ``auto`` is on where legs are a choice and nothing is against it.
+
+    A network of tornettools has torrc files of its own.
+    """
+    if settings.variant.get("conflux", KNOBS["conflux"].usual_in(settings.era)) != "auto":
+        return settings.tor
+    alone = settings.pairing != FREE or not find_engine(settings.engine).runs_tor
+    fixed = isinstance(settings.tor.congestion, FixedWindows)
+    small = network.tornettools or len(network.relays) < LEAST_CONFLUX_RELAYS
+    return settings.tor.model_copy(update={"conflux": not (alone or fixed or small)})
 
 
 def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> dict[str, Any]:

@@ -187,7 +187,33 @@ CIRCUITS = TableSchema(
         Column("closed_us", pl.Int64, "when it was closed or failed; null: it was not", True),
         Column("close_reason", pl.String, "why, in tor's words; null unless it was closed", True),
         Column("path", pl.String, "names of its relays from the guard on, with commas; null: not seen", True),
-        Column("streams", pl.Int64, "streams of the client's downloads that it carried last"),
+        Column(
+            "streams",
+            pl.Int64,
+            "streams of the client's downloads that it carried last; those of a Conflux set count for one of"
+            " its legs, whichever carried their cells",
+        ),
+        Column(
+            "conflux_set",
+            pl.String,
+            "the Conflux set that it was a leg of (CONFLUX_ID); null: none",
+            nullable=True,
+            later=True,
+        ),
+        Column(
+            "round_trip_us",
+            pl.Int64,
+            "its round trip as Conflux last measured it, µs (CONFLUX_RTT); null: it did not",
+            nullable=True,
+            later=True,
+        ),
+        Column(
+            "bytes_read",
+            pl.Int64,
+            "bytes of cells that the client got on it (CIRC_BW); null: not observed, as without Conflux",
+            nullable=True,
+            later=True,
+        ),
     ),
 )
 

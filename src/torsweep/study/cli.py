@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -158,6 +159,7 @@ def compare_command(
     if are_imports(candidate, baseline):
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
+    from torsweep.config.network import load_network_config
     from torsweep.study.budget import fitted, read_goal
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
@@ -170,16 +172,16 @@ def compare_command(
     tornets = read_tornets(network or [])
     sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
     change = read_change(sides)
-    note = ""
-    if tornets is None:
-        pairing, note = choose_pairing(pairing, change)
-    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
-    setup = Setup.read(tornets, **options)
+    notes: Sequence[str] = change.notes
     if tornets is None:
         venue = choose_venue(engine, network[0] if network else None)
+        relays = load_network_config(venue.network).relay_count
+        pairing, notes = choose_pairing(pairing, change, relays, era)
     else:
         venue = tornets.venue(engine)
-    for line in filter(None, (*change.notes, note)):
+    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
+    setup = Setup.read(tornets, **options)
+    for line in notes:
         typer.echo(f"torsweep: {line}", err=True)
     words = [*sides.words, *([goal.option, goal.text] if goal else [])]
     command = f"torsweep compare {shlex.join(words)}"

@@ -38,10 +38,6 @@ def _seconds(amount_ns: int) -> str:
     return f"{amount_ns // 1_000_000_000} seconds"
 
 
-def _switch(on: bool) -> str:
-    return str(int(on))
-
-
 QUIET_CLIENT_LINES = (
     # A client would build a circuit every ten seconds until a hundred had shown how long that takes. No run
     # is long enough for that, and these would be half of a small network's circuits, at a cost without use.
@@ -54,8 +50,6 @@ QUIET_CLIENT_LINES = (
 
 _ALWAYS = (
     TorOption("MaxCircuitDirtiness", _seconds, "client", "circuit_lifetime_ns"),
-    TorOption("ConfluxEnabled", _switch, "torrc", "conflux", without=False),
-    TorOption("cfx_enabled", _switch, "consensus", "conflux"),
     TorOption("cellq_high", str, "consensus", "cell_queue_high_cells"),
     TorOption("cellq_low", str, "consensus", "cell_queue_low_cells"),
     TorOption("circwindow", str, "consensus", "congestion.circuit_window_cells"),

@@ -23,6 +23,7 @@ LEVELS = {
     "activation_order": st.sampled_from(["list", "reversed", "random", "least_recently_served"]),
     "packaging": st.sampled_from(["even", "greedy"]),
     "congestion": st.sampled_from(["fixed", "vegas"]),
+    "conflux": st.sampled_from(["auto", "on", "off"]),
     "nagle": st.sampled_from(["on", "off"]),
     "clock": st.integers(1, 100).map(lambda ms: f"coarse_{ms}ms"),
     "guards": st.integers(1, 99).map(str),

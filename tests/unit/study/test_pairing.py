@@ -21,8 +21,8 @@ def test_both_sides_take_the_same_paths_where_the_change_allows_it() -> None:
         Sides(torrc=("CircuitPolicy roundrobin",)),
         Sides(consensus=("circwindow=500",)),
     ):
-        assert choose_pairing(None, read_change(sides)) == ("paths", "")
-    assert choose_pairing("free", read_change(Sides("same"))) == ("free", "")
+        assert choose_pairing(None, read_change(sides), 14, None) == ("paths", [])
+    assert choose_pairing("free", read_change(Sides("same")), 14, None) == ("free", [])
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,23 @@ def test_both_sides_take_the_same_paths_where_the_change_allows_it() -> None:
     ],
 )
 def test_where_they_cannot_the_paths_are_free_and_it_is_said(change: TorChange, why: str) -> None:
-    pairing, note = choose_pairing(None, change)
+    pairing, notes = choose_pairing(None, change, 14, None)
     assert pairing == "free"
-    assert note.startswith(f"no common paths: {why}")
+    assert notes[-1].startswith(f"no common paths: {why}")
     with pytest.raises(InputError, match=re.escape(f"--pairing: cannot be had: {why}")):
-        choose_pairing("paths", change)
+        choose_pairing("paths", change, 14, None)
+
+
+def test_where_conflux_is_on_by_itself_paths_are_free_and_where_it_is_too_small_for_it_one_is_warned() -> (
+    None
+):
+    change, turned_on = read_change(Sides("same")), read_change(Sides(consensus=("cfx_enabled=1",)))
+    pairing, notes = choose_pairing(None, change, 100, None)
+    assert (pairing, notes[0].partition(",")[0]) == ("free", "no common paths: Conflux")
+    assert (
+        choose_pairing(None, change, 100, "2012")[0]
+        == choose_pairing("paths", change, 100, None)[0]
+        == "paths"
+    )
+    assert choose_pairing(None, turned_on, 14, None)[1][0].startswith("Conflux in 14 relays: ")
+    assert len(choose_pairing(None, turned_on, 100, None)[1]) == 1

@@ -262,7 +262,7 @@ def test_a_level_that_a_tor_lacks_is_refused(era: str, levels: dict[str, str], m
 
 def test_conflux_is_refused_where_it_is_not_known() -> None:
     settings = tor_settings("today", {}).model_copy(update={"conflux": True})
-    assert "tor.conflux: cannot be set" in str(lacking(settings, OLD))
+    assert "conflux: cannot be set" in str(lacking(settings, OLD))
     assert lacking(settings, PLAIN) is None
 
 

@@ -147,6 +147,9 @@ def circuits_frame(
             "close_reason": seen.close_reason,
             "path": seen.path,
             "streams": carried.get((client, seen.number), 0),
+            "conflux_set": seen.conflux_set,
+            "round_trip_us": seen.round_trip_us,
+            "bytes_read": seen.bytes_read,
         }
         for client, all_seen in circuits.items()
         for seen in sorted(all_seen, key=lambda one: one.number)

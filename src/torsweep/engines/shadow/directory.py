@@ -33,7 +33,7 @@ from torsweep.engines.hosts import (
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout, captured_hosts
-from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
+from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS, CONFLUX_EVENTS
 from torsweep.engines.shadow.simulate import (
     AUTHORITIES_NS,
     BOOTSTRAP_NS,
@@ -302,7 +302,8 @@ class _Builder:
         started = self._arti if arti else self._client_tor
         processes = [started(client.name, start_ns)]
         if self.settings.trace_clients and not arti:
-            processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
+            events = f"{CONFLUX_EVENTS}{CLIENT_EVENTS}" if self.run.tor.conflux else CLIENT_EVENTS
+            processes.append(self._oniontrace(events, start_ns + SECOND_NS))
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
 

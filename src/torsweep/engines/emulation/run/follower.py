@@ -28,6 +28,9 @@ class CircuitSeen:
     first_use_ns: int | None = None
     closed_ns: int | None = None
     close_reason: str | None = None
+    conflux_set: str | None = None
+    round_trip_us: int | None = None
+    bytes_read: int | None = None
 
 
 @dataclass
@@ -45,20 +48,27 @@ class Unfollowed:
 
 
 class ClientFollower:
-    """Follows one client from :meth:`open` on; ``names`` maps fingerprints to relays' names."""
+    """Follows one client from :meth:`open` on; ``names`` maps fingerprints to relays' names.
 
-    def __init__(self, control: Control, names: Mapping[str, str]) -> None:
+    With ``conflux`` it counts what comes by each leg.
+    """
+
+    def __init__(self, control: Control, names: Mapping[str, str], *, conflux: bool = False) -> None:
         self.on_new: Callable[[int], None] = lambda number: None
         self.circuit_of: dict[int, int] = {}
         self.error_of: dict[int, str] = {}
         self.circuits: dict[int, CircuitSeen] = {}
         self._control = control
         self._names = names
+        self._conflux = conflux
         self._number_of: dict[str, int] = {}
 
     async def open(self) -> None:
         """Begin to follow the client."""
-        await self._control.listen({"CIRC": self._circuit_event, "STREAM": self._stream_event})
+        handlers = {"CIRC": self._circuit_event, "STREAM": self._stream_event}
+        if self._conflux:
+            handlers |= {"CIRC_MINOR": self._circuit_event, "CIRC_BW": self._bytes_event}
+        await self._control.listen(handlers)
         for line in (await self._control.value("circuit-status")).splitlines():
             self._circuit_event(line.split(" "), 0)
 
@@ -91,6 +101,9 @@ class ClientFollower:
         """CIRC id status [path] KEY=value…"""
         seen, status, keywords = self._seen(int(words[0])), words[1], fields(words[2:])
         seen.purpose = keywords.get("PURPOSE", seen.purpose)
+        seen.conflux_set = keywords.get("CONFLUX_ID", seen.conflux_set)
+        if "CONFLUX_RTT" in keywords:
+            seen.round_trip_us = int(keywords["CONFLUX_RTT"])
         path = re.findall(r"\$([0-9A-F]{40})", words[2]) if len(words) > 2 else []
         if path:
             # Each extension tells the path so far; the last is the whole.
@@ -101,3 +114,9 @@ class ClientFollower:
             seen.built_ns = now_ns
         if status in GONE:
             seen.closed_ns, seen.close_reason = now_ns, keywords.get("REASON")
+
+    def _bytes_event(self, words: list[str], now_ns: int) -> None:
+        """CIRC_BW KEY=value…"""
+        keywords = fields(words)
+        seen = self._seen(int(keywords["ID"]))
+        seen.bytes_read = (seen.bytes_read or 0) + int(keywords["READ"])

@@ -333,7 +333,8 @@ class RunningNetwork:
             socks = LoopbackPort(self.namespaces[place.name], SOCKS_PORT)
             self.followers[place.name] = Unfollowed(socks, isolated)
             return
-        follower = ClientFollower(await self._control(place), names)
+        conflux = bool(self.layout.run.tor.conflux)
+        follower = ClientFollower(await self._control(place), names, conflux=conflux)
         self.followers[place.name] = follower
         await follower.open()
 

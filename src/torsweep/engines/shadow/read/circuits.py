@@ -118,31 +118,39 @@ def _stream_totals(events: Events) -> pl.DataFrame:
 
 def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str]) -> pl.DataFrame:
     """A row for each circuit: log, circuit, purpose, launched_us, built_us, closed_us, close_reason, path,
-    first_use_us, streams.
+    first_use_us, streams, conflux_set, round_trip_us, bytes_read.
 
     ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. A circuit that tor
     had built before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
     list it either.
     """
     status = pl.col("status")
-    seen = events.circuits.group_by("log", "circuit").agg(
-        pl.col("purpose").last(),
-        launched_us=pl.when(status.is_in(_BUILDING_STATUSES).any()).then(
-            pl.coalesce(_created_us().min(), pl.col("time_us").filter(status == "LAUNCHED").min())
-        ),
-        built_us=pl.col("time_us").filter(status == "BUILT").min(),
-        closed_us=pl.col("time_us").filter(status.is_in(_ENDED)).min(),
-        close_reason=pl.col("reason").filter(status.is_in(_ENDED)).first(),
-        # EXTENDED events carry the path so far; the longest is the whole.
-        path=pl.col("path").drop_nulls().sort_by(pl.col("path").drop_nulls().str.len_bytes()).last(),
+    seen = (
+        events.circuits.sort("log", "time_us", maintain_order=True)
+        .group_by("log", "circuit")
+        .agg(
+            pl.col("purpose").drop_nulls().last(),
+            pl.col("conflux_set").drop_nulls().last(),
+            round_trip_us=pl.col("round_trip").drop_nulls().last().cast(pl.Int64),
+            launched_us=pl.when(status.is_in(_BUILDING_STATUSES).any()).then(
+                pl.coalesce(_created_us().min(), pl.col("time_us").filter(status == "LAUNCHED").min())
+            ),
+            built_us=pl.col("time_us").filter(status == "BUILT").min(),
+            closed_us=pl.col("time_us").filter(status.is_in(_ENDED)).min(),
+            close_reason=pl.col("reason").filter(status.is_in(_ENDED)).first(),
+            # EXTENDED events carry the path so far; the longest is the whole.
+            path=pl.col("path").drop_nulls().sort_by(pl.col("path").drop_nulls().str.len_bytes()).last(),
+        )
     )
     attached = events.streams.filter(_carried()).join(streams, on=["log", "tor_stream"], how="semi")
     uses = attached.group_by("log", "circuit").agg(first_use_us=pl.col("time_us").min())
     carried = streams.drop_nulls("circuit").group_by("log", "circuit").agg(streams=pl.len().cast(pl.Int64))
     used = uses.join(carried, on=["log", "circuit"], how="left")
+    got = events.circuit_bytes.group_by("log", "circuit").agg(pl.col("bytes_read").sum())
     names = pl.element().str.extract(r"([0-9A-F]{40})").replace(dict(relays))
     return (
         seen.join(used, on=["log", "circuit"], how="full", coalesce=True)
+        .join(got, on=["log", "circuit"], how="left")
         .with_columns(
             pl.col("streams").fill_null(0),
             path=pl.col("path").str.split(",").list.eval(names).list.join(","),

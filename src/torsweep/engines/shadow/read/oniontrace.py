@@ -69,7 +69,7 @@ OLDEST_ONIONTRACE = (1, 0, 0)
 
 _ONIONTRACE_LINE = TIME + r"\[\w+\] \[\w+\] "
 _EVENT = r" Logger: 650[ +-]([A-Z_]+) "
-_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW", "STATUS_CLIENT")
+_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "CIRC_BW", "STREAM", "STREAM_BW", "STATUS_CLIENT")
 
 CLIENT_EVENTS = "CIRC,STREAM,STREAM_BW\r\nGETINFO,circuit-status"
 """The events that OnionTrace asks the tor of a client for.
@@ -78,6 +78,9 @@ It may register for events only when tor has a circuit, and that circuit is the 
 first. OnionTrace passes the list on to tor, with blanks for commas, so the list can end with a question:
 which circuits exist already? The answer is logged like an event.
 """
+
+CONFLUX_EVENTS = "CIRC_MINOR,CIRC_BW,"
+"""The events before :data:`CLIENT_EVENTS` where circuits may be legs of a Conflux set."""
 
 _QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
 
@@ -88,8 +91,17 @@ _CIRC = {
     "purpose": r" PURPOSE=(\S+)",
     "reason": r" REASON=(\S+)",
     "created": r" TIME_CREATED=(\S+)",
+    "conflux_set": r" CONFLUX_ID=(\S+)",
+    "round_trip": r" CONFLUX_RTT=(\d+)",
 }
 _CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
+_MINOR = {"circuit": r" 650 CIRC_MINOR (\d+) "}
+_MINOR_TEXTS = {
+    **_CIRC,
+    "status": r" 650 CIRC_MINOR \d+ ([A-Z_]+)",
+    "path": r" 650 CIRC_MINOR \d+ [A-Z_]+ (\$\S+)",
+}
+_CIRC_BW = {"circuit": r" 650 CIRC_BW ID=(\d+) ", "bytes_read": r" READ=(\d+)"}
 _LISTED = r" Logger: (?:250-circuit-status=)?(\d+) [A-Z_]+ \$"
 _LISTED_PATH = {"path": r" (\$\S+)", "purpose": r" PURPOSE=(\S+)"}
 LISTED = "LISTED"
@@ -113,13 +125,15 @@ class Events:
     """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970).
 
     ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
-    reason, created (when tor launched it, as a text). ``streams``: tor_stream, status, circuit (0: none),
-    target, port, purpose. ``stream_bytes``: tor_stream, bytes_got since the event before. ``versions``
-    (log, line, version).
+    reason, created (when tor launched it, as a text), conflux_set, round_trip (µs, as a text).
+    ``circuit_bytes``: circuit, bytes_read since the event before. ``streams``: tor_stream, status, circuit
+    (0: none), target, port, purpose. ``stream_bytes``: tor_stream, bytes_got since the event before.
+    ``versions`` (log, line, version).
     """
 
     bandwidth: pl.DataFrame
     circuits: pl.DataFrame
+    circuit_bytes: pl.DataFrame
     streams: pl.DataFrame
     stream_bytes: pl.DataFrame
     versions: pl.DataFrame
@@ -162,7 +176,15 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
 
     return Events(
         bandwidth=events("BW", {}, _BW, list(_BW)),
-        circuits=pl.concat([listed, events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"])], how="diagonal"),
+        circuits=pl.concat(
+            [
+                listed,
+                events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"]),
+                events("CIRC_MINOR", _MINOR_TEXTS, _MINOR, ["circuit", "status"]),
+            ],
+            how="diagonal",
+        ),
+        circuit_bytes=events("CIRC_BW", {}, _CIRC_BW, list(_CIRC_BW)),
         streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
         stream_bytes=events("STREAM_BW", {}, _STREAM_BW, list(_STREAM_BW)),
         versions=others.select(

@@ -147,6 +147,7 @@ def by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> 
     return replace(
         events,
         circuits=events.circuits.with_columns(renumbered),
+        circuit_bytes=events.circuit_bytes.with_columns(renumbered),
         streams=events.streams.with_columns(renumbered),
         stream_bytes=events.stream_bytes.with_columns(renumbered),
     )
