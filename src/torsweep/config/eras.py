@@ -56,6 +56,8 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
                 value=in_effect[against],
                 accepted=f"{against}={knob.under[against]}",
             )
+    # Whether `auto` is on depends on the network of a run.
+    section["conflux"] = bool(section["conflux"])
     return TorSettings.model_validate(section)
 
 

@@ -249,7 +249,7 @@ _TABLE = (
         "Whether clients join two circuits to an exit, and each cell takes the faster (Conflux). auto: on "
         f"in networks of {LEAST_CONFLUX_RELAYS} relays and more, unless clients have common paths or fixed "
         "windows. The model has none.",
-        choice(auto=False, on=True, off=False),
+        choice(auto=None, on=True, off=False),
         "conflux",
         {"2012": "off", "today": "auto"},
         tor=(

@@ -143,7 +143,12 @@ LEVELS = {
     name: knob.levels.schema.get("enum", ENDS.get(name))
     for name, knob in KNOBS.items()
     if knob.target == "tor"
-} | {"scheduler": ["kist", "kist_lite", "vanilla", "kist_10ms"], "clock": ["precise", "coarse_4ms"]}
+} | {
+    "scheduler": ["kist", "kist_lite", "vanilla", "kist_10ms"],
+    "clock": ["precise", "coarse_4ms"],
+    # What `auto` is depends on the network of a run.
+    "conflux": ["on", "off"],
+}
 
 
 @pytest.mark.parametrize("knob", LEVELS)

@@ -45,7 +45,7 @@ from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
-from torsweep.engines.paths import common_paths
+from torsweep.engines.paths import common_paths, conflux_legs
 from torsweep.engines.prepare import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
@@ -250,7 +250,7 @@ def _counters(measured: Measured) -> dict[str, int]:
 def _write_tables(
     run_directory: Path, running: RunningNetwork, measured: Measured, links: Links
 ) -> dict[str, Any]:
-    """Write the tables; what provenance has of the paths that clients were to take."""
+    """Write the tables; what provenance counts in their circuits."""
     zero_ns, end_ns = measured.zero_ns, measured.end_ns
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
@@ -270,7 +270,7 @@ def _write_tables(
     write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network, running.ready_us))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
-    return common_paths(seen, running.layout.run.paths)
+    return {**common_paths(seen, running.layout.run.paths), **conflux_legs(seen)}
 
 
 def _leave_results(
