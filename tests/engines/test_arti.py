@@ -75,6 +75,7 @@ def test_a_client_is_arti_and_downloads_as_the_others_do(
             },
             "knobs": {"tor": ["stock", "one"]},
             "baseline": {"tor": "stock"},
+            "figures": ["ttfb_cdf"],
             "traffic": {
                 "web": {"request": "400 B", "response": "20 KiB", "think": {"min": "0 s", "max": "1 s"}}
             },
