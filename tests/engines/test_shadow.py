@@ -176,7 +176,7 @@ def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
 ) -> None:
     monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
-    with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 180 "):
+    with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 60 "):
         run_shadow(folder, ShadowSettings(), _say)
 
 
