@@ -96,8 +96,17 @@ class Plan:
         missing = (tor for name, tor in self.play.study.builds.items() if not self.builds[name])
         build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
         left = SIDES * networks - finished
-        run_s = self.costs(left).seconds * (median(self.timed) if self.timed else 1) if left else 0
-        return build_s + run_s
+        return build_s + self._run_s * math.ceil(left / min(self._at_once, left)) if left else build_s
+
+    @cached_property
+    def _run_s(self) -> float:
+        """The time of a run."""
+        return self.costs(1).seconds * (median(self.timed) if self.timed else 1)
+
+    @cached_property
+    def _at_once(self) -> int:
+        """How many runs go on at the same time, of as many as there may be."""
+        return Slots(self.play.cores).runs_at_once(self.play.engine, self.play.study.network())
 
     @cached_property
     def _spreads(self) -> dict[tuple[AnyKind, MetricName], dict[int, Spread]]:

@@ -106,6 +106,22 @@ def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path: Path)
     assert f"{problem}; accepted: 8 or more" in err
 
 
+def test_a_time_stands_for_a_number_of_networks_and_the_same_command_goes_on(
+    torsweep, stand_ins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = torsweep(*ASKED, "--within", "2 h")
+    assert code == 0, err
+    (file,) = tmp_path.glob("torsweep-studies/*/experiments/*/experiment.yaml")
+    study = yaml.safe_load(file.read_text())
+    assert study["report"]["source"].endswith("--within '2 h'")
+    # The model has been seen to differ by chance on networks `ci` in 1, 2 and 4 min.
+    assert study["replicates"] > 8 and study["measured"] in ("1 min", "2 min", "240 s")
+    # Builds stand now, which leaves time for more; what is planned stays.
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: tor)
+    assert torsweep(*ASKED, "--within", "2 h")[0] == 0
+    assert yaml.safe_load(file.read_text())["replicates"] == study["replicates"]
+
+
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tmp_path: Path) -> None:
     code, out, _ = torsweep(*ASKED, "--dry-run", "--networks", "4")
     assert (code, stand_ins, list(tmp_path.iterdir())) == (0, [], [])

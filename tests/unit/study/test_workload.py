@@ -114,10 +114,10 @@ def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch
     engine = SimpleNamespace(run_seconds=lambda network, run_s: run_s)
     monkeypatch.setattr(workload, "find_engine", lambda name: engine)
     known.play.cores = 2  # type: ignore[misc]
-    reckoned = SimpleNamespace(
-        of=lambda engine, runs, run_s, slots: SimpleNamespace(seconds=run_s * len(runs) / 2)
-    )
+    reckoned = SimpleNamespace(of=lambda engine, runs, run_s, slots: SimpleNamespace(seconds=run_s))
     monkeypatch.setattr(workload, "Costs", reckoned)
+    two = SimpleNamespace(runs_at_once=lambda engine, network: 2)
+    monkeypatch.setattr(workload, "Slots", lambda cores: two)
     vars(known.play.study).update(folder=tmp_path, network=lambda: None, builds={})
     known.experiment.warm_up = 30 * 10**9  # type: ignore[misc]
     assert sorted(known.timed) == [2.0, 3.0]
