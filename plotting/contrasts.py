@@ -1,4 +1,4 @@
-"""What each source shows of every contrast between variants.
+"""What each source shows of every contrast between variants, or one engine of two knobs.
 
 In: contrasts.csv. Out: a panel for each kind and time and a line for each contrast: the ratio of medians
 under each source with its 95 % interval; hollow marks: one network, so no interval. Grey: the margin within
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from plotting.drawing.facets import Facets
+from plotting.drawing.facets import Facets, levels_text
 from plotting.drawing.palette import level_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas, nothing
@@ -58,8 +58,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         f"paired by network; hollow: one network, no interval; grey: within ±{NO_DIFFERENCE_BELOW:.0%}.{some}"
     )
     # A line's name takes two lines of text.
-    each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(source.knobs[SOURCE]))
-    facets = Facets.of({SOURCE: source.knobs[SOURCE]})
+    facets = Facets.of({SOURCE: source.knobs.get(SOURCE) or [source.provenance.engine]})
+    each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(facets.levels))
     figure = canvas(TEXT_WIDTH_IN, 0.9 + each_in * len(lines), caption)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (kind, metric) in zip(axes, panels, strict=True):
@@ -82,9 +82,9 @@ def _lines(points: pl.DataFrame, baseline: Mapping[str, str]) -> tuple[list[_Lin
 
 
 def _line_name(line: _Line) -> str:
-    _, at, one, other = line
+    knob, at, one, other = line
     held = ", ".join(level_name(level) for level in at.split(", ") if level)
-    return f"{level_name(one)} → {level_name(other)}" + (f"\n{held}" if held else "")
+    return f"{levels_text({knob: one})} → {level_name(other)}" + (f"\n{held}" if held else "")
 
 
 def _panel(axis: Axes, facets: Facets, points: pl.DataFrame, lines: Sequence[_Line]) -> None:

@@ -431,6 +431,12 @@ def with_later_columns(frame: pl.DataFrame, schema: TableSchema) -> pl.DataFrame
     return frame
 
 
+def later_columns(file: str) -> dict[str, type[pl.DataType] | pl.DataType]:
+    """Name and type of the columns that were added to the table in ``file`` since its first version."""
+    schema = next(schema for schema in SCHEMAS if schema.file == file)
+    return {column.name: column.dtype for column in schema.columns if column.later}
+
+
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
     """``frame``, read from ``file``, when it fits ``schema``.
 

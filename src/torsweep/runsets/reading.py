@@ -32,6 +32,7 @@ from torsweep.engines.table_files import (
     STREAMS_FILE,
     WIRE_FILE,
 )
+from torsweep.engines.table_schema import later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_metadata, scan_frame
 from torsweep.formats.json_file import parse_json
@@ -276,7 +277,13 @@ class PlanTables:
         read_provenance(file)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
-        frame = scan_frame(file, ["seed", *self.knobs, *columns])
+        # Tables from before a column was added have nulls in it.
+        added = {each: dtype for each, dtype in later_columns(name).items() if each in columns}
+        lacking = added.keys() - pl.read_parquet_schema(file).keys() if added else set()
+        frame = scan_frame(file, ["seed", *self.knobs, *(each for each in columns if each not in lacking)])
+        if lacking:
+            frame = frame.with_columns(pl.lit(None, added[each]).alias(each) for each in sorted(lacking))
+            frame = frame.select("seed", *self.knobs, *columns)
         if self.levels:
             chosen = [pl.col(name) == level for name, level in self.levels.items()]
             frame = frame.filter(pl.col("seed").is_in(self.provenance.seeds), *chosen)

@@ -233,7 +233,13 @@ def _in_summary(analysis: Analysis, runs: pl.DataFrame) -> list[TextTable]:
     for key, of_kind in whole.group_by([*analysis.knobs, "kind"], maintain_order=True):
         of_group = dict(of_kind.group_by("group").agg(pl.col("mean_ms").mean()).iter_rows())
         times = [sum(of_group.values()), *(of_group[group] for group in taking)]
-        rows.append([variant_text(key[:-1]), str(key[-1]), *(f"{time / 1e3:.3g}" for time in times)])
+        rows.append(
+            [
+                variant_text(dict(zip(analysis.knobs, key, strict=False))),
+                str(key[-1]),
+                *(f"{time / 1e3:.3g}" for time in times),
+            ]
+        )
     header = ["variant", "clients", "all", *(group.replace("_", " ") for group in taking)]
     note = (
         "Means of followed downloads, over networks. The parts of a download add up to its time. By "

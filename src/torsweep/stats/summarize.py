@@ -162,7 +162,7 @@ def _opening(summary: Summary) -> tuple[str, ...]:
     run = (
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
         f"{plan_networks_text(provenance)}; {cut}{measured} measured. "
-        f"Baseline: {variant_text(summary.analysis.baseline.values())}."
+        f"Baseline: {variant_text(summary.analysis.baseline)}."
     )
     if provenance.given_networks == 1 and len(provenance.seeds) > 1:
         over = f"{len(provenance.seeds)} seeds of one network: they say nothing about other networks."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -64,9 +65,14 @@ def duration_text(nanoseconds: int) -> str:
     return f"{seconds / 60:g} min" if seconds and seconds % 60 == 0 else f"{seconds:g} s"
 
 
-def variant_text(levels: Iterable[object]) -> str:
-    """A variant, by its levels."""
-    return ", ".join(map(str, levels))
+def variant_text(levels: Mapping[str, object]) -> str:
+    """A variant, by its levels: ``1000ms, ewma``, ``guards 1, load 0.5``."""
+    return ", ".join(level_text(knob, level) for knob, level in levels.items())
+
+
+def level_text(knob: str, level: object) -> str:
+    """A level; one that is a number needs its knob."""
+    return f"{knob.replace('_', ' ')} {level}" if re.fullmatch("[0-9.]+", str(level)) else str(level)
 
 
 MOST_TIMES, MOST_NUMBER = 10.0, 1000.0
@@ -134,6 +140,6 @@ def by_variant(
             entry(of_variant.filter(pl.col("kind") == kind, pl.col("metric") == metric))
             for kind, metric in columns
         ]
-        rows.append([variant_text(variant.values()), *entries])
+        rows.append([variant_text(variant), *entries])
     header = ["variant", *(f"{KIND_NAMES[kind]}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
     return TextTable(title, header, rows, notes)

@@ -15,7 +15,7 @@ from torsweep.engines.table_schema import CIRCUITS
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import import_simulations
-from torsweep.runsets.reading import METADATA_KEY
+from torsweep.runsets.reading import METADATA_KEY, PlanTables
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 TABLES = "tables/refill_sweep/cellsim/2012/ci/main"
@@ -53,14 +53,17 @@ def test_every_download_has_its_path_though_circuits_are_of_the_warm_up(results:
     assert torsweep.load("refill_sweep", "circuits").is_empty()
 
 
-def test_tables_from_before_paths_are_read(results: Path) -> None:
-    file = results / TABLES / "streams.parquet"
-    metadata = {METADATA_KEY: pl.read_parquet_metadata(file)[METADATA_KEY]}
-    older = pl.read_parquet(file).drop("guard", "middle", "exit")
-    older.write_parquet(file, metadata=metadata)
+def test_tables_from_before_a_column_was_added_are_read(results: Path) -> None:
+    for name, added in (("streams", ("guard", "middle", "exit")), ("costs", ("ready_us",))):
+        file = results / TABLES / f"{name}.parquet"
+        metadata = {METADATA_KEY: pl.read_parquet_metadata(file)[METADATA_KEY]}
+        pl.read_parquet(file).drop(added).write_parquet(file, metadata=metadata)
     (results / TABLES / "provenance.json").unlink()
     record_tables(results / TABLES)
     assert "guard" not in torsweep.load("refill_sweep").columns
+    costs = PlanTables.open(results / TABLES).costs(["role", "ready_us"])
+    assert costs.columns[-2:] == ["role", "ready_us"]
+    assert costs["ready_us"].null_count() == costs.height > 0
 
 
 def test_an_import_is_loaded_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

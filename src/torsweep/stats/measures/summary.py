@@ -147,7 +147,7 @@ def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable
         [name, *(entry(measure, row) if row else "–" for row in of_variants)]
         for measure, name, of_variants in _lines(frame, variants)
     ]
-    header = ["measure", *(variant_text(variant.values()) for variant in variants)]
+    header = ["measure", *(variant_text(variant) for variant in variants)]
     return [TextTable("Measures", header, rows)] if rows else []
 
 
@@ -163,7 +163,7 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
     ]
     if not rows:
         return []
-    header = ["measure", *(variant_text(variant.values()) for variant in others)]
+    header = ["measure", *(variant_text(variant) for variant in others)]
     note = (
         "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
         " Points are percentage points."

@@ -45,7 +45,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.medians import quantiles_of_runs
-from torsweep.stats.text import SHOWN_METRICS, TextTable
+from torsweep.stats.text import MOST_TIMES, SHOWN_METRICS, TextTable, level_text, variant_text
 
 SIZE_FACTOR = 2.0
 """How many times as large as the reference's a contrast may be in a source, or the other way round."""
@@ -67,14 +67,30 @@ BySource = Mapping[str, ByNetwork]
 
 
 def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
-    """The columns of :data:`CONTRASTS`, for every pair of variants one knob apart that a source has run."""
+    """The columns of :data:`CONTRASTS`, for every pair of variants one knob apart that a source has run.
+
+    A plan of one engine has them where it turns two knobs: within each level of the other, those from the
+    baseline's level.
+    """
+    knobs = [knob for knob in analysis.knobs if knob != SOURCE]
+    varying = {knob for knob in knobs if len({one[knob] for one in analysis.grid}) > 1}
+    several = SOURCE in analysis.knobs
+    if not several and len(varying) < 2:
+        return None
+    sources = analysis.levels[SOURCE] if several else [analysis.provenance.engine]
     medians: dict[tuple[Any, ...], dict[int, float]] = {}
     for row in analysis.once(quantiles_of_runs).iter_rows(named=True):
-        levels = tuple(row[knob] for knob in analysis.knobs)
+        levels = (row.get(SOURCE, sources[0]), *(row[knob] for knob in knobs))
         median = np.nan if row["median_s"] is None else row["median_s"]
         medians.setdefault((row["kind"], row["metric"], *levels), {})[row["seed"]] = median
     pairs = one_knob_apart(analysis.grid)
-    varying = {knob for knob in analysis.knobs[1:] if len({one[knob] for one in analysis.grid}) > 1}
+    if not several:
+        usual = analysis.baseline
+        pairs = [
+            (one, other, knob) if one[knob] == usual[knob] else (other, one, knob)
+            for one, other, knob in pairs
+            if usual[knob] in (one[knob], other[knob])
+        ]
     rows: list[dict[str, object]] = []
     for kind, metric in product(KINDS, SHOWN_METRICS):
         by_pair = [
@@ -83,12 +99,12 @@ def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
                     medians.get((kind, metric, source, *one.values()), {}),
                     medians.get((kind, metric, source, *other.values()), {}),
                 )
-                for source in analysis.levels[SOURCE]
+                for source in sources
             }
             for one, other, _ in pairs
         ]
         for (one, other, knob), own in zip(pairs, by_pair, strict=True):
-            at = ", ".join(level for name, level in one.items() if name in varying and name != knob)
+            at = variant_text({name: one[name] for name in knobs if name in varying and name != knob})
             head = {"kind": kind, "metric": metric, "knob": knob, "at": at}
             head |= {"from": one[knob], "to": other[knob]}
             of_knob = [each for (_, _, name), each in zip(pairs, by_pair, strict=True) if name == knob]
@@ -189,8 +205,8 @@ def _ratio(interval: Interval, names: Sequence[str]) -> dict[str, object]:
 
 
 def contrast_name(row: Mapping[str, Any]) -> str:
-    """``1000ms → 10ms, ewma``."""
-    return f"{row['from']} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
+    """``1000ms → 10ms, ewma``; ``guards 1 → 3, load 0.5``."""
+    return f"{level_text(row['knob'], row['from'])} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
 
 
 def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "high", "networks")) -> str:
@@ -198,11 +214,29 @@ def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "
     ratio, low, high, networks = (row[name] for name in names)
     if ratio is None:
         return "–"
-    bounds = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    most = f"{high:.2f}" if high is not None and high <= MOST_TIMES else f"over {MOST_TIMES:g}"
+    bounds = "" if low is None or high is None else f" [{low:.2f}, {most}]"
     return f"× {ratio:.2f}{bounds} ({networks})"
 
 
+def _of_one(table: pl.DataFrame) -> TextTable:
+    """The contrasts of a plan of one engine: a column for each time."""
+    rows = []
+    for own in table.partition_by("knob", "at", "from", "to", maintain_order=True):
+        of_times = {(row["kind"], row["metric"]): ratio_text(row) for row in own.iter_rows(named=True)}
+        cells = [of_times.get(time, "–") for time in product(KINDS, SHOWN_METRICS)]
+        rows.append([contrast_name(own.row(0, named=True)), *cells])
+    note = (
+        "Ratios of medians, paired by network, with 95 % t-intervals and the number of networks; no allowance"
+        " is made for looking at many."
+    )
+    times = [f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in product(KINDS, SHOWN_METRICS)]
+    return TextTable("One knob changed, the other held", ["from → to", *times], rows, [note])
+
+
 def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
+    if SOURCE not in analysis.knobs:
+        return [_of_one(table)]
     sources = table[SOURCE].unique(maintain_order=True).to_list()
     rows = []
     for own in table.partition_by(CONTRAST_KEYS, maintain_order=True):
@@ -264,7 +298,8 @@ def _agreements(table: pl.DataFrame) -> TextTable:
 
 CONTRASTS = Statistic(
     "contrasts",
-    "two variants that differ in one knob, in one source: the ratio of their medians over networks",
+    "two variants that differ in one knob, in one source: the ratio of their medians over networks; of plans"
+    " of several sources, and of two knobs",
     KIND_COLUMN
     | METRIC_COLUMN
     | texts("the knob, the levels of the other knobs, and its two levels", "knob", "at", "from", "to")
@@ -278,7 +313,6 @@ CONTRASTS = Statistic(
     | numbers("the quotient of their logarithms; the factor that another seed makes", "size", "noise")
     | texts("the source of the noise; whether the contrast is the reference's", "noise_of", "agrees"),
     lambda analysis: contrasts(analysis),
-    rests_on=SOURCE,
     in_summary=_in_summary,
     rank=14,
 )

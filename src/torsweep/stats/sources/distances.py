@@ -207,7 +207,7 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
             [
                 row[SOURCE],
                 f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
-                variant_text(row[knob] for knob in analysis.knobs[1:]),
+                variant_text({knob: row[knob] for knob in analysis.knobs[1:]}),
                 str(row["networks"]),
                 number(row["ks"]),
                 number(row["floor"]) + shared,

@@ -218,7 +218,7 @@ def _in_summary(analysis: Analysis, clients: pl.DataFrame) -> list[TextTable]:
         of_variant = clients.filter(pl.col(knob) == level for knob, level in variant.items())
         by_network = of_variant.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
         medians = (median_interval(by_network[name].fill_null(np.nan).to_numpy()) for name in columns)
-        rows.append([variant_text(variant.values()), *map(interval_text, medians)])
+        rows.append([variant_text(variant), *map(interval_text, medians)])
     title = "Who starved when the first of a client's streams was complete"
     note = (
         "Medians over networks with exact 95 % intervals, which take six networks. Starved: less than a "

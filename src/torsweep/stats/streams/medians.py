@@ -197,7 +197,7 @@ def _outcomes_in_summary(analysis: Analysis, outcomes: pl.DataFrame) -> list[Tex
     rows = [
         [
             KIND_NAMES[row["kind"]],
-            variant_text(row[knob] for knob in analysis.knobs),
+            variant_text({knob: row[knob] for knob in analysis.knobs}),
             *(f"{row[name]:,}" for name in ("downloads", *OUTCOMES)),
             f"{row['failure_share']:.2%}",
         ]

@@ -187,8 +187,9 @@ def _what(row: Mapping[str, Any]) -> str:
 
 def _where(row: Mapping[str, Any], knobs: list[str]) -> str:
     if row["scope"] == ALL_VARIANTS:
-        return variant_text([*filter(None, (row.get(knob) for knob in knobs)), "all variants together"])
-    variant = variant_text(row[knob] for knob in knobs)
+        levels = {knob: row[knob] for knob in knobs if row.get(knob)}
+        return ", ".join(filter(None, (variant_text(levels), "all variants together")))
+    variant = variant_text({knob: row[knob] for knob in knobs})
     return variant if row["scope"] == VARIANT else f"{variant} against the baseline"
 
 
