@@ -27,9 +27,10 @@ rule draw_figure:
         runtime=5,
     params:
         looks=source_sha256(*LOOKS),
+        captions=arguments.captions,
         summary=subpath(input.summary, parent=True),
         stem=subpath(output.pdf, strip_suffix=".pdf"),
     message:
         "figure {wildcards.figure} of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "torsweep results draw {wildcards.figure} {params.summary:q} --out {params.stem:q} >{log:q} 2>&1"
+        "torsweep results draw {wildcards.figure} {params.summary:q} --out {params.stem:q} {params.captions} >{log:q} 2>&1"

@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,21 @@ THEME: dict[Any, Any] = {
 }
 
 
+_captions = ContextVar("captions", default=True)
+
+
 @contextmanager
-def style() -> Iterator[None]:
-    """Draw in the house style inside this context; matplotlib's settings are put back after it."""
-    with matplotlib.rc_context(THEME):
-        yield
+def style(*, captions: bool = True) -> Iterator[None]:
+    """Draw in the house style inside this context; matplotlib's settings are put back after it.
+
+    Without ``captions``, these stand in the metadata of files alone.
+    """
+    token = _captions.set(captions)
+    try:
+        with matplotlib.rc_context(THEME):
+            yield
+    finally:
+        _captions.reset(token)
 
 
 class _Layout(ConstrainedLayoutEngine):
@@ -93,7 +104,7 @@ class _Layout(ConstrainedLayoutEngine):
 def canvas(width_in: float, height_in: float, caption: str) -> Figure:
     """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them."""
     unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", caption)
-    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN))
+    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN)) if _captions.get() else []
     footer_in = _LINE_IN * len(lines) + 0.06
     figure = Figure(figsize=(width_in, height_in + footer_in))
     share = footer_in / (height_in + footer_in)

@@ -260,6 +260,10 @@ class Arguments:
         file = self._paths.overrides.live_tor
         return "" if file is None else f"--live-tor {shlex.quote(str(file))}"
 
+    def captions(self, wildcards: Any) -> str:
+        """``--no-captions``, where the user wants figures without."""
+        return "--no-captions" if self._paths.overrides.captions == "no" else ""
+
     def credit(self, wildcards: Any) -> str:
         """``--author`` and ``--licence``, where the user says who made the results and how they may be
         used."""

@@ -99,11 +99,14 @@ def draw_figure_command(
     figure: Annotated[str, typer.Argument(help="Name of a figure.")],
     folder: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
     out: Annotated[Path, typer.Option(help="Path of the files, without .pdf.")],
+    captions: Annotated[
+        bool, typer.Option(help="Print the caption below the figure; else each panel says its n.")
+    ] = True,
 ) -> None:
     """Draw a figure of a plan, as PDF and PNG, with its points as CSV."""
     from torsweep.pipeline.figures import draw_figure
 
-    draw_figure(figure, folder, out)
+    draw_figure(figure, folder, out, captions=captions)
 
 
 def draw_network_command(

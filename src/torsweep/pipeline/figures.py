@@ -40,7 +40,7 @@ def figure_needs(name: str) -> tuple[str, ...]:
     return tuple(figure_module(name).NEEDS)
 
 
-def draw_figure(name: str, folder: Path, out: Path) -> None:
+def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = True) -> None:
     """Draw the figure ``name`` of the summaries in ``folder``: ``out``.pdf, .png, .csv.
 
     Raises InputError when there is no such figure.
@@ -48,4 +48,4 @@ def draw_figure(name: str, folder: Path, out: Path) -> None:
     require_writable(out.parent, FIGURES_FOLDER)
     if name not in figure_names():
         raise InputError("is no figure", value=name, accepted=", ".join(figure_names()))
-    figure_module("drawing.files").draw_plan(name, folder, out)
+    figure_module("drawing.files").draw_plan(name, folder, out, captions=captions)

@@ -47,16 +47,18 @@ _VERSION = "1."
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Second = Annotated[int, Field(ge=0, le=2**33)]
 _Seconds = Annotated[float, Field(ge=0, le=1e9)]
+_Count = Annotated[int, Field(ge=-1, le=2**62)]
+"""Bytes or microseconds; -1: never."""
 
 
 class _Bytes(BaseModel):
-    got: int = Field(alias="payload-bytes-recv")
+    got: _Count = Field(alias="payload-bytes-recv")
 
 
 class _Asked(BaseModel):
-    id: int
+    id: _Count
     vertexid: str
-    recvsize: int
+    recvsize: _Count
     error: str
 
 
@@ -70,12 +72,12 @@ class _Transport(BaseModel):
 class _Times(BaseModel):
     """µs; from the start, but the first and the last; -1: never."""
 
-    created: Annotated[int, Field(alias="created-ts")]
-    socks_reply: Annotated[int, Field(alias="usecs-to-proxy-response")]
-    command: Annotated[int, Field(alias="usecs-to-command")]
-    first_byte: Annotated[int, Field(alias="usecs-to-first-byte-recv")]
-    last_byte: Annotated[int, Field(alias="usecs-to-last-byte-recv")]
-    now: Annotated[int, Field(alias="now-ts")]
+    created: Annotated[_Count, Field(alias="created-ts")]
+    socks_reply: Annotated[_Count, Field(alias="usecs-to-proxy-response")]
+    command: Annotated[_Count, Field(alias="usecs-to-command")]
+    first_byte: Annotated[_Count, Field(alias="usecs-to-first-byte-recv")]
+    last_byte: Annotated[_Count, Field(alias="usecs-to-last-byte-recv")]
+    now: Annotated[_Count, Field(alias="now-ts")]
 
 
 class _Elapsed(BaseModel):
@@ -145,8 +147,8 @@ class _CircuitSummary(BaseModel):
 class _Bandwidth(BaseModel):
     """Bytes by the second since 1970."""
 
-    bytes_read: dict[_Second, int]
-    bytes_written: dict[_Second, int]
+    bytes_read: dict[_Second, _Count]
+    bytes_written: dict[_Second, _Count]
 
 
 class _OnionTraceHost(BaseModel):

@@ -50,6 +50,18 @@ def test_three_files(plan_of: Callable[..., Source], tmp_path: Path, name: str) 
     assert all((tmp_path / f"{name}.{ending}").stat().st_size for ending in ("pdf", "png", "csv"))
 
 
+def test_without_a_caption_panels_say_their_n(
+    plan_of: Callable[..., Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = []
+    monkeypatch.setattr("plotting.drawing.files.save", lambda figure, *more: figures.append(figure))
+    for captions in (True, False):
+        draw_figure("stream_fairness", plan_of().summaries, tmp_path / "x", captions=captions)
+    printed, bare = figures
+    assert bare.get_figheight() < printed.get_figheight()
+    assert [panel.get_title(loc="right") for panel in bare.axes] == ["n = 2"] * len(bare.axes)
+
+
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("plan", ["main", "packaging", "streams", "middle_scaled"])
 def test_every_plan_is_drawn_in_print_size(plan_of: Callable[..., Source], name: str, plan: str) -> None:

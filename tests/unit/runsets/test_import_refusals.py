@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,15 @@ def test_an_import_that_has_changed(tmp_path: Path) -> None:
     table.write_bytes(table.read_bytes() + b" ")
     with pytest.raises(InputError, match="has changed"):
         open_import(one.folder)
+
+
+@pytest.mark.parametrize("key", ["created-ts", "usecs-to-last-byte-recv", "payload-bytes-recv", "recvsize"])
+def test_a_number_of_four_hundred_digits(tmp_path: Path, key: str) -> None:
+    folder = parsed_tornet(tmp_path / "tornet")
+    file = folder / "tgen.analysis.json.xz"
+    with lzma.open(file, "rt") as whole:
+        text, changed = re.subn(rf'("{key}": )"?-?[0-9]+"?', rf'\g<1>"{"9" * 400}"', whole.read(), count=1)
+    assert changed
+    with lzma.open(file, "wt") as damaged:
+        damaged.write(text)
+    assert f"{key}: is not accepted, got '99999" in refused(folder)
