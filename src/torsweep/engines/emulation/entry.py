@@ -37,7 +37,7 @@ def require_linkem() -> Path:
     return require_own_program("linkem")
 
 
-START_S, START_S_PER_CLIENT = 17, 0.1
+START_S, START_S_PER_CLIENT = 15, 0.06
 """docs/emulation.md: from the first process to the first download."""
 
 TOR_BYTES, TOR_THREADS = 3_000_000, 3

@@ -79,7 +79,7 @@ def test_weights_count_where_they_are_measured(check):
 
 @pytest.mark.parametrize(
     ("before_midnight_s", "waits"),
-    [(86_395, False), (265, False), (263, True), (1, True)],
+    [(86_395, False), (241, False), (239, True), (1, True)],
 )
 def test_a_run_that_midnight_would_fall_into_waits_for_it(before_midnight_s: int, waits: bool):
     due_s = before_midnight_s + AFTER_VOTE_S if waits else 0
