@@ -35,11 +35,16 @@ def looks(knob: str, levels: Iterable[str]) -> dict[str, Look]:
 
 
 def _left_over(taken: list[Look]) -> Look:
-    """The first look whose colour, marker and dashes have been taken least."""
+    """The first look whose colour, then dashes in it, then dashes and marker have been taken least."""
 
-    def uses(look: Look) -> tuple[int, int]:
-        colours = sum(look.colour == one.colour for one in taken)
-        return colours, sum((look.marker == one.marker) + (look.dashes == one.dashes) for one in taken)
+    def uses(look: Look) -> tuple[int, int, int]:
+        same = [one for one in taken if one.colour == look.colour]
+        dashes = [one.dashes == look.dashes for one in taken]
+        return (
+            len(same),
+            sum(one.dashes == look.dashes for one in same),
+            sum(dashes) + sum(one.marker == look.marker for one in taken),
+        )
 
     return min(ALL, key=uses)
 

@@ -77,7 +77,7 @@ def test_every_figure_says_what_it_is() -> None:
         assert figure_needs(name) == module.NEEDS
 
 
-@pytest.mark.parametrize("name", ["ttfb_cdf"])
+@pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs", "relay_queues"])
 def test_the_same_summaries_give_the_same_bytes(source: Source, tmp_path: Path, name: str) -> None:
     for folder in ("a", "b"):
         _draw(source, name, tmp_path / folder / name)

@@ -34,7 +34,8 @@ def test_levels_of_a_plan_differ_in_colour_and_without_it(knob: str) -> None:
 
 @given(st.lists(st.from_regex(r"[a-z0-9_.]{1,12}", fullmatch=True), min_size=1, max_size=20, unique=True))
 def test_no_two_of_many_levels_look_alike(levels: list[str]) -> None:
-    assert len(set(looks("refill_interval", levels).values())) == len(levels)
+    drawn = looks("refill_interval", levels).values()
+    assert len({(one.colour, one.dashes) for one in drawn}) == len(levels), "lines without markers"
     assert list(looks("options", levels)) == levels
 
 
