@@ -38,7 +38,7 @@ def require_linkem() -> Path:
 
 
 START_S, START_S_PER_CLIENT = 15, 0.06
-"""docs/emulation.md: from the first process to the first download."""
+"""docs/emulation.md: from the first process to time 0."""
 
 TOR_BYTES, TOR_THREADS = 3_000_000, 3
 """Memory and threads of one process of tor under load; the memory is one and a half times that measured under
