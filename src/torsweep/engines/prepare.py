@@ -117,8 +117,8 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
         problem = "has no effect: Conflux needs congestion control"
         raise InputError(problem, key="conflux", value="on", accepted="congestion=vegas")
     if tor.conflux and not find_engine(engine).runs_tor:
-        having = " or ".join(name for name, each in ENGINES.items() if each.runs_tor)
-        raise InputError("is not in the model", key="conflux", value="on", accepted=f"engine {having}")
+        real = " or ".join(name for name, each in ENGINES.items() if each.runs_tor)
+        raise InputError("is not in the model", key="conflux", value="on", accepted=f"engine {real}")
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
         having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)
