@@ -169,9 +169,9 @@ def simulate_and_record(
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
-    consensuses = (
-        read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / client) for client in clients
-    )
+    # Arti keeps it in a database: where all clients run Arti, relays are looked at.
+    hosts = (*clients, *(relay.name for relay in network.relays))
+    consensuses = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / host) for host in hosts)
     consensus = next((one for one in consensuses if one.relays), Consensus({}, {}))
     require_consensus(consensus, network, run.given.consensus)
     origin = {"tornettools": network.tornettools} if network.tornettools else {}
