@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
-from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
+from torsweep.engines.emulation.directory import LATER_VOTES_S
 from torsweep.engines.emulation.run.control import (
     AFTER_VOTE_S,
     wait_s,
@@ -84,11 +84,6 @@ def test_weights_count_where_they_are_measured(check):
 def test_a_run_that_midnight_would_fall_into_waits_for_it(before_midnight_s: int, waits: bool):
     due_s = before_midnight_s + AFTER_VOTE_S if waits else 0
     assert wait_s(11 * LATER_VOTES_S - before_midnight_s, clients=250, run_s=180) == due_s
-
-
-@pytest.mark.parametrize(("before_s", "due_s"), [(1_799, 0), (31, 0), (29, 49), (1, 21)])
-def test_authorities_do_not_start_just_before_a_half_hour(before_s: int, due_s: int):
-    assert wait_s(10 * LATER_VOTES_S + 5 * NO_VOTE_SOON_S - before_s, clients=9, run_s=180) == due_s
 
 
 def test_a_run_of_more_than_a_day_waits_for_no_midnight():

@@ -15,16 +15,12 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
+from torsweep.engines.emulation.directory import LATER_VOTES_S
 from torsweep.engines.emulation.entry import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
 
 AFTER_VOTE_S = 20
 """Seconds after which a vote is over and its consensus has been fetched."""
-
-FIRST_VOTE_S = 30
-"""The longest time from the start of the authorities to the vote that the engine asks for: 4 to 10 s were
-measured."""
 
 LONGEST_START = 2
 """How many times as long as in measured starts the start of a network may take."""
@@ -33,14 +29,11 @@ LONGEST_START = 2
 def wait_s(now_s: float, clients: int, run_s: float) -> float:
     """How long authorities have to wait with their start, so that no vote falls into a run of ``run_s``.
 
-    0, except in the minute before a half hour, and for a run that would go on past midnight UTC.
+    0, except for a run that would go on past midnight UTC.
     """
-    to_half_hour_s = NO_VOTE_SOON_S - now_s % NO_VOTE_SOON_S
     to_midnight_s = LATER_VOTES_S - now_s % LATER_VOTES_S
     span_s = LONGEST_START * (START_S + START_S_PER_CLIENT * clients) + run_s
-    if to_midnight_s < span_s < LATER_VOTES_S:
-        return to_midnight_s + AFTER_VOTE_S
-    return to_half_hour_s + AFTER_VOTE_S if to_half_hour_s < FIRST_VOTE_S else 0.0
+    return to_midnight_s + AFTER_VOTE_S if to_midnight_s < span_s < LATER_VOTES_S else 0.0
 
 
 POLL_S = 0.05
