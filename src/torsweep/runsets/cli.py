@@ -77,7 +77,7 @@ def import_command(
     ],
 ) -> None:
     """Read simulations made with tornettools, from logs or from what `tornettools parse` left of them."""
-    from torsweep.runsets.imported import import_simulations
+    from torsweep.runsets.imported import failure, import_simulations
 
     runs = import_simulations(folders, out).runs
     networks = {run.network or run.folder for run in runs}
@@ -87,3 +87,8 @@ def import_command(
     )
     known = "" if all(run.network for run in runs) else "; some folders do not name their network"
     typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")
+    for log in filter(None, map(failure, folders)):
+        typer.echo(
+            f"torsweep: warning: {log}: says that Shadow failed: some processes may have ended early",
+            err=True,
+        )

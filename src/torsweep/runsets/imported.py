@@ -274,7 +274,7 @@ def _require_whole(simulation: Simulation, duration_s: int) -> None:
     missing_s = 0 if stop_s is None else stop_s - duration_s
     if stop_s is None or missing_s <= _SILENCE_OF_FAILED_S:
         return
-    failed = _failure(simulation.folder)
+    failed = failure(simulation.folder)
     if failed is None and missing_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s):
         return
     reason = "" if failed is None else f" ({failed.name} says that Shadow failed)"
@@ -287,7 +287,7 @@ def _require_whole(simulation: Simulation, duration_s: int) -> None:
     )
 
 
-def _failure(folder: Path) -> Path | None:
+def failure(folder: Path) -> Path | None:
     """The newest log of tornettools or of Shadow that says how the simulation ended, if it says: failed."""
     for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
         file = _packed_or_not(file) or file

@@ -11,7 +11,7 @@ import pytest
 
 from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
 from torsweep.errors import InputError
-from torsweep.runsets.cli import import_folder
+from torsweep.runsets.cli import import_command, import_folder
 from torsweep.runsets.imported import import_simulations, open_import
 
 TGEN = "shadow.data/hosts/perfclient1exit/tgen.1006.stdout"
@@ -116,6 +116,14 @@ def _ends(folder: Path, stop_time: str, code: int | None) -> Path:
         )
         (folder / "tornettools.simulate.2026-01-01.00.00.00.log").write_text(text)
     return folder
+
+
+def test_a_whole_simulation_whose_processes_failed_is_imported_with_a_warning(tmp_path: Path, capsys) -> None:
+    folder = _ends(tornet(tmp_path / "tornet"), "2 min", 1)
+    import_command([folder], tmp_path / "out")
+    said = capsys.readouterr()
+    assert "1 simulation" in said.out
+    assert "tornettools.simulate.2026-01-01.00.00.00.log: says that Shadow failed" in said.err
 
 
 @pytest.mark.parametrize(("stop_time", "code"), [("1 h", 1), ("4 min", 1), ("1 h", 0), ("1 h", None)])
