@@ -12,7 +12,7 @@ import contextlib
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torsweep.engines.emulation.directory import LATER_VOTES_S
@@ -88,7 +88,7 @@ class Control:
             return ""
         return answer[0].partition("=")[2].lstrip("\n")
 
-    async def listen(self, handlers: dict[str, Handler]) -> None:
+    async def listen(self, handlers: Mapping[str, Handler]) -> None:
         """Have tor tell of the events that ``handlers`` names, from now on."""
         self._handlers.update(handlers)
         await self.ask(f"SETEVENTS {' '.join(self._handlers)}")
