@@ -73,3 +73,17 @@ def test_streams_that_are_no_downloads_are_left_alone() -> None:
     control.stream(9, "NEW", PURPOSE="DIR_FETCH")
     control.stream(9, "SENTCONNECT", 5)
     assert not follower.circuit_of
+
+
+def test_the_legs_of_a_conflux_set_and_what_came_by_them() -> None:
+    control = FakeControl()
+    follower = ClientFollower(control, NAMES, conflux=True)
+    asyncio.run(follower.open())
+    control.circuit("5 BUILT PURPOSE=CONFLUX_UNLINKED CONFLUX_ID=AB")
+    minor = "5 PURPOSE_CHANGED PURPOSE=CONFLUX_LINKED CONFLUX_ID=AB CONFLUX_RTT=81234 OLD_PURPOSE=CONFLUX_UNLINKED"
+    control.handlers["CIRC_MINOR"](minor.split(" "), 6)
+    for size in (509, 1018):
+        control.handlers["CIRC_BW"](["ID=5", f"READ={size}", "WRITTEN=0"], 7)
+    leg = follower.circuits[5]
+    assert (leg.purpose, leg.conflux_set) == ("CONFLUX_LINKED", "AB")
+    assert (leg.round_trip_us, leg.bytes_read) == (81234, 1527)
