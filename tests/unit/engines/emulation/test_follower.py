@@ -80,7 +80,7 @@ def test_the_legs_of_a_conflux_set_and_what_came_by_them() -> None:
     follower = ClientFollower(control, NAMES, conflux=True)
     asyncio.run(follower.open())
     control.circuit("5 BUILT PURPOSE=CONFLUX_UNLINKED CONFLUX_ID=AB")
-    minor = "5 PURPOSE_CHANGED PURPOSE=CONFLUX_LINKED CONFLUX_ID=AB CONFLUX_RTT=81234 OLD_PURPOSE=CONFLUX_UNLINKED"
+    minor = "5 PURPOSE_CHANGED PURPOSE=CONFLUX_LINKED CONFLUX_ID=AB CONFLUX_RTT=81234"
     control.handlers["CIRC_MINOR"](minor.split(" "), 6)
     for size in (509, 1018):
         control.handlers["CIRC_BW"](["ID=5", f"READ={size}", "WRITTEN=0"], 7)
