@@ -7,7 +7,7 @@ import re
 import pytest
 from PIL import Image, ImageDraw
 
-from docs.generate.__main__ import FOLDER, pages
+from docs.generate.__main__ import FOLDER, NOTEBOOK, pages
 from docs.generate.accepted import accepted, default
 from docs.generate.markdown import prose, sentence, slug, table
 from docs.generate.thumbnails import WIDTH_PX, shrink
@@ -19,7 +19,7 @@ def generated() -> dict[str, str]:
 
 
 def test_the_committed_pages_are_up_to_date(generated):
-    committed = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.md")}
+    committed = {file.name: file.read_text(encoding="utf-8") for file in (*FOLDER.glob("*.md"), NOTEBOOK)}
     assert committed == generated, "out of date: run `make reference`"
 
 
