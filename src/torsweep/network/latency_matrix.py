@@ -126,6 +126,8 @@ def _rtts_us(cells: Sequence[str], unit: str, path: Path, line: int) -> Floats:
         column = int(wrong.argmax())
         key = f"line {line}, column {column + 1}" if len(cells) > 1 else f"line {line}"
         accepted = f"0 to {most:g} {unit}; is the unit right?"
+        if ";" in cells[column]:
+            accepted = "commas or tabs between cells, points in numbers"
         raise InputError("is no RTT", file=path, key=key, value=cells[column], accepted=accepted)
     return rtts * MICROSECONDS_PER[unit]
 

@@ -261,3 +261,11 @@ def test_only_encrypted_or_own_addresses_are_downloaded_from(tmp_path: Path) -> 
 def test_a_server_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(TorsweepError, match="cannot be downloaded"):
         download_king("http://127.0.0.1:9/", tmp_path / "matrix")
+
+
+def test_cells_that_semicolons_separate_are_named_as_such(tmp_path):
+    """As spreadsheets write them where the comma is in numbers."""
+    file = tmp_path / "matrix.csv"
+    file.write_text("0;10,5\n11;0\n")
+    with pytest.raises(InputError, match="is no RTT, got '0;10'; accepted: commas or tabs between cells"):
+        read_latencies(file, "matrix", "ms")
