@@ -1,25 +1,26 @@
-"""How far two runs are apart by chance, by what of them is compared.
+"""How far runs are apart, network by network, by what of them is compared.
 
     python -m bench.estimators aa/results/runs --out docs/tables/estimators.csv
 
-In: folders with finished A/A comparisons, as for :mod:`bench.spread`. Out: for each network configuration,
-engine, pairing, and each time of web clients, the root mean square over networks of the logarithm of a ratio:
-of medians, of geometric means, and of pairs of the same download, by their mean, median and the mean of their
-middle half, which ``torsweep compare`` judges. Rows replace those of the same runs in the file.
-:mod:`bench.model_pairs` writes the model's.
+In: folders with finished runs of several variants on the same networks. Out: for each two variants, and each
+time of web clients, the standard deviation over networks of the logarithm of a ratio: of medians, of
+geometric means, and of pairs of the same download, by their mean, median and the mean of their middle half,
+which ``torsweep compare`` judges. It is due to chance, and to a change that differs between networks. Rows
+replace those of the same runs in the file. :mod:`bench.model_pairs` writes the model's.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from bench.spread import TIMES, Where, alike_pairs, finished_runs, measured_s, sides
+from bench.spread import TIMES, finished_runs, measured_s, sides
 from torsweep.engines.run_spec import read_run
 from torsweep.stats.streams.incidence import ENTRY, METRICS, Floats
 from torsweep.stats.streams.pairs import interquartile_mean
@@ -27,7 +28,10 @@ from torsweep.storage import write_text
 
 KIND = "web"
 ESTIMATORS = ("medians", "geometric_means", "mean_of_pairs", "median_of_pairs", "middle_half_of_pairs")
-KEY = ("network", "engine", "era", "pairing", "measured_s", "metric")
+KEY = ("network", "engine", "measured_s", "variants", "metric")
+
+
+Key = tuple[str, str, int, str]
 
 
 def estimates(one: Path, other: Path) -> Mapping[str, Floats]:
@@ -48,17 +52,30 @@ def estimates(one: Path, other: Path) -> Mapping[str, Floats]:
     return found
 
 
-def rows_of(pairs: Iterable[tuple[Where, int, Mapping[str, Floats]]]) -> list[dict[str, object]]:
-    """The rows of comparisons: where, measured seconds, estimates."""
+def variant_pairs(directories: Iterable[Path]) -> Iterator[tuple[Key, Path, Path]]:
+    """Pairs of the runs in ``directories`` on the same network, by what the rows are of."""
+    networks: dict[tuple[object, ...], dict[str, Path]] = defaultdict(dict)
+    for directory in directories:
+        run = read_run(directory)
+        where = (Path(run.network).parent.name, run.engine, measured_s(run))
+        networks[*where, run.experiment, run.network_sha256][", ".join(run.variant.values())] = directory
+    for (name, engine, seconds, *_), runs in networks.items():
+        for (one, first), (other, second) in combinations(sorted(runs.items()), 2):
+            yield (str(name), str(engine), int(str(seconds)), f"{one}, {other}"), first, second
+
+
+def rows_of(pairs: Iterable[tuple[Key, Mapping[str, Floats]]]) -> list[dict[str, object]]:
+    """The rows of comparisons: network, engine, measured seconds and variants; estimates."""
     by_key: dict[tuple[object, ...], list[Floats]] = defaultdict(list)
-    for where, seconds, found in pairs:
+    for key, found in pairs:
         for metric, values in found.items():
-            by_key[*where, seconds, metric].append(values)
+            by_key[*key, metric].append(values)
     return [
         dict(zip(KEY, key, strict=True))
         | {"networks": len(values)}
-        | dict(zip(ESTIMATORS, np.sqrt(np.mean(np.square(values), axis=0)).round(4).tolist(), strict=True))
+        | dict(zip(ESTIMATORS, np.std(values, axis=0, ddof=1).round(4).tolist(), strict=True))
         for key, values in by_key.items()
+        if len(values) > 1
     ]
 
 
@@ -75,11 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="with runs below them")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
-    pairs = alike_pairs(finished_runs(options.folders))
-    write_rows(
-        rows_of((where, measured_s(read_run(one)), estimates(one, other)) for where, _, one, other in pairs),
-        options.out,
-    )
+    pairs = variant_pairs(finished_runs(options.folders))
+    write_rows(rows_of((key, estimates(one, other)) for key, one, other in pairs), options.out)
 
 
 if __name__ == "__main__":

@@ -117,12 +117,12 @@ def write_model_estimators(options: argparse.Namespace) -> None:
     """The rows of each network, with common paths."""
     experiment = asked(options.warm_up, options.measured)
     for name in options.networks_of:
-        where, seconds = (name, MODEL_ENGINE, options.era, PATHS), experiment.measured // SECOND_NS
+        key = (name, MODEL_ENGINE, experiment.measured // SECOND_NS, "the same twice")
         found = (
             compared(estimators.estimates, name, seed, experiment, options.era, PATHS, "")[1]
             for seed in range(1, options.networks + 1)
         )
-        estimators.write_rows(estimators.rows_of((where, seconds, each) for each in found), options.out)
+        estimators.write_rows(estimators.rows_of((key, each) for each in found), options.out)
 
 
 def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
