@@ -99,7 +99,9 @@ class _TimesClaim(ClientClaim):
         held = {knob: level for knob, level in levels.items() if knob != self.knob}
         if statistic == PAIRED:
             streams = chosen_clients.once(measured_downloads)
-            return paired_log_ratios(streams.filter(of_kind), clock, one, two, networks_at(streams, held))
+            return paired_log_ratios(
+                streams.filter(of_kind), clock, one, two, networks_at(streams, held).to_list()
+            )
         runs = chosen_clients.once(quantiles_of_runs)
         chosen = runs.filter(pl.col("metric") == clock.name, of_kind)
         return paired(chosen, f"{statistic}_s", one, two, networks_at(runs, held)).log_ratio
