@@ -24,6 +24,8 @@ from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
+_COLUMN_LETTERS = 28
+"""How long the name of a line may be in a figure of one column."""
 _INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
 """Each interval, and the width of its line in points."""
 
@@ -50,19 +52,21 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for variant in baseline[:1]
     ]
     several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
+    if len(compared) == 1:
+        several = "Lines: 95 % t-intervals over networks."
     notes.append(several if len(source.provenance.seeds) > 1 else source.band_note())
     caption = source.caption(*notes)
     height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
-    # Names of sources take the room of a panel.
-    width_in = TEXT_WIDTH_IN if SOURCE in source.knobs else COLUMN_WIDTH_IN
-    figure = canvas(width_in, height_in, caption)
+    lines = [_name(source, variant) for variant in compared]
+    # Names of sources, and long names, take the room of a panel.
+    wide = SOURCE in source.knobs or any(len(line) > _COLUMN_LETTERS for line in lines)
+    figure = canvas(TEXT_WIDTH_IN if wide else COLUMN_WIDTH_IN, height_in, caption)
     panels = list(product(kinds, _METRICS))
     placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
     named = [
         at(frame, variant).with_columns(line=pl.lit(_name(source, variant)))
         for frame, variant in product(placed, compared or variants)
     ]
-    lines = [_name(source, variant) for variant in compared]
     _plot(pl.concat(named), facets, kinds, lines).on(figure).plot()
     for axis, (kind, metric), frame in zip(figure.axes, panels, placed, strict=True):
         _finish(axis)

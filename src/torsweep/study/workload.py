@@ -196,10 +196,13 @@ def expected_lines(plan: Plan, networks: int) -> Iterator[str]:
     )
     yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
     engine, experiment = plan.play.engine, plan.experiment
-    bases = (
-        f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}" for _, row in shown.values()
-    )
-    yield from (f"          {line}" for line in dict.fromkeys(bases))
+    bases: dict[str, list[str]] = {}
+    for (kind, metric), (_, row) in shown.items():
+        line = f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}"
+        bases.setdefault(line, []).append(f"{KIND_NAMES[kind]}, {SHOWN_TIMES[metric]}")
+    for line, measures in bases.items():
+        these = f"{'; '.join(measures)}: " if len(bases) > 1 else ""
+        yield f"          {these}{line}"
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:

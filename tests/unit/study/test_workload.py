@@ -55,9 +55,10 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
     assert first == f"shows     with a chance of 80 %, changes of {sizes}"
     assert [line.strip() for line in more] == [
-        "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
-        "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim, as emulation"
-        " has none yet",
+        "web, first byte: from pairs of runs on 8 networks of quarter that differ by chance alone, in"
+        " emulation",
+        "web, last byte; bulk, first byte: from pairs of runs on 16 networks of quarter that differ by chance"
+        " alone, in cellsim, as emulation has none yet",
     ]
 
 
