@@ -17,7 +17,7 @@ from torsweep.bundle.description import sums_text
 from torsweep.bundle.verify import check_files
 from torsweep.errors import InputError
 
-SUMMARIES = 17
+SUMMARIES = 18
 """Files of a summary of refill_sweep."""
 WHOLE = f"""\
 claims: 16 of 16 verdicts are what the tables give

@@ -28,6 +28,9 @@ from torsweep.errors import InputError
 BUILT = "BUILD_FLAGS=NEED_CAPACITY PURPOSE=GENERAL TIME_CREATED=2000-01-01T00:01:41.000000"
 ONE_HOP = "BUILD_FLAGS=ONEHOP_TUNNEL,IS_INTERNAL PURPOSE=GENERAL"
 
+NO_CONFLUX = (None, None, None)
+"""Set, round trip and bytes of a leg."""
+
 
 def table(scene: Scene, folder: Path, name: str) -> pl.DataFrame:
     run, shadow = scene.write(folder)
@@ -66,9 +69,19 @@ def test_the_whole_path_of_a_circuit_that_was_seen_growing(tmp_path: Path) -> No
         event(9, f"650 CIRC 9 CLOSED {path(*hops)} PURPOSE=GENERAL REASON=FINISHED"),
     ]
     rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    assert rows.rows() == [
-        ("web1", 9, "GENERAL", 1_000_000, 1_300_000, None, 9_000_000, "FINISHED", "relay1,relay2,relay3", 0)
-    ]
+    built = (
+        "web1",
+        9,
+        "GENERAL",
+        1_000_000,
+        1_300_000,
+        None,
+        9_000_000,
+        "FINISHED",
+        "relay1,relay2,relay3",
+        0,
+    )
+    assert rows.rows() == [built + NO_CONFLUX]
 
 
 def test_a_circuit_that_failed_was_launched_and_never_built(tmp_path: Path) -> None:
@@ -78,7 +91,8 @@ def test_a_circuit_that_failed_was_launched_and_never_built(tmp_path: Path) -> N
         event(2, f"650 CIRC 9 FAILED {path('relay1')} {BUILT} REASON=DESTROYED REMOTE_REASON=CHANNEL_CLOSED"),
     ]
     rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    assert rows.rows() == [("web1", 9, "GENERAL", 1_000_000, None, None, 2_000_000, "DESTROYED", "relay1", 0)]
+    failed = ("web1", 9, "GENERAL", 1_000_000, None, None, 2_000_000, "DESTROYED", "relay1", 0)
+    assert rows.rows() == [failed + NO_CONFLUX]
 
 
 def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path) -> None:
