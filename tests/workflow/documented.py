@@ -25,11 +25,7 @@ FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
     "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
-    "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3 warm_up='1 min'"
-    " measured='3 min'": SHADOW,
-    "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
-    "snakemake --cores 4 report --config engine=emulation --dry-run": STUDY,
-    "snakemake --cores 4 report --config engine=emulation": STUDY,
+    "make setup && .venv/bin/torsweep demo": "tests/workflow/test_demo.py plays it",
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
     "torsweep tor build --jobs 4": TOR,
@@ -85,7 +81,9 @@ REAL_TOR = "torsweep compare "
 PUT_IN = {
     "experiments/NAME/": "experiments/refill_sweep/",
     "network sample quarter --seed 1": "network sample ci --seed 1",
-    "network=mine live_tor": "network=ci live_tor",
+    "network=mine live_tor=tor_metrics.json": (
+        f"network=ci live_tor={ROOT}/topologies/validation/onionperf-2019.json"
+    ),
     "snakemake --cores 8 NAME": "snakemake --cores 8 scheduler_choice",
     "latency import FILE --format FORMAT": "latency import matrix.txt --format matrix",
     "latency import atlas_v201801.shadow_v2.gml.xz --format gml --out imported/latency": (

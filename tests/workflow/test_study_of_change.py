@@ -72,8 +72,3 @@ def test_a_patch_takes_two_builds(tmp_path: Path) -> None:
 def test_the_same_tor_again_takes_one_build_and_runs_of_its_own() -> None:
     jobs = _planned(Sides("same"))
     assert (jobs["build_tor"], jobs["run"]) == (1, 4)
-
-
-def test_networks_until_it_is_decided_begin_with_a_batch() -> None:
-    jobs = _planned(Sides("same"), networks="auto")
-    assert (jobs["run"], jobs["interim_analysis"]) == (16, 1)
