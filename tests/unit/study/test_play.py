@@ -65,7 +65,10 @@ def test_ctrl_c_reaches_the_pipeline_and_is_waited_for(tmp_path: Path) -> None:
         "pathlib.Path('started').touch(); time.sleep(60)\n"
     )
     own = (
-        f"from torsweep.study.play import _call; import sys; print(_call([sys.executable, '-c', {child!r}]))"
+        "import signal, sys; from torsweep.study.play import _call\n"
+        # A shell's job in the background ignores Ctrl-C, and so would this.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"print(_call([sys.executable, '-c', {child!r}]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", own],
