@@ -92,7 +92,11 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
 
 
 def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iterator[tuple[Setup, Plan]]:
-    """A plan for each measured time that may be chosen, that of ``setup`` first."""
+    """A plan for each measured time that may be chosen, that of ``setup`` first.
+
+    How many networks they have is still open: no earlier look had more than the most there may be.
+    """
+    setup = setup.model_copy(update={"networks": MOST_REPLICATES})
     first = Plan(play_of(setup))
     yield setup, first
     for measured_s in [] if stated else first.known_times_s:
