@@ -44,7 +44,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.seeds import repeat_seed
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
-from torsweep.stats.inference.planning import SPREAD_FILE, spread_of, spreads_of
+from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import smallest_shown
 from torsweep.storage import write_text
 from torsweep.study.document import TRAFFIC_OF, USUAL_OPTIONS
@@ -133,9 +133,9 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     found = [
         compared(log_ratios, name, seed, experiment, options.era, PATHS, options.change)[1] for seed in seeds
     ]
-    design, together = Design().look(many), bonferroni(CONFIDENCE, LINES)
+    design, together, spreads = Design().look(many), bonferroni(CONFIDENCE, LINES), read_spreads()
     for kind, metric, seconds in found[0]:
-        rows = spreads_of(name, MODEL_ENGINE, kind, metric, era=options.era, pairing=PATHS)
+        rows = spreads_of(spreads, name, MODEL_ENGINE, kind, metric, era=options.era, pairing=PATHS)
         row = spread_of(rows, seconds)
         values = np.array([each[kind, metric, seconds] for each in found]).reshape(REPEATS, many)
         if row is None or row.measured_s != seconds or not np.isfinite(values).all():

@@ -178,6 +178,11 @@ class Experiment(Section):
         return self._file
 
     @property
+    def duration_ns(self) -> int:
+        """How long a run lasts in simulated time."""
+        return self.warm_up + self.measured
+
+    @property
     def seeds(self) -> range:
         """The seeds of the replicates' networks; of the level with most, where each has a number of its own.
 

@@ -50,6 +50,11 @@ class EngineKind:
     has_nagle: bool = True
 
 
+def tor_kept_bytes(network: NetworkConfig) -> int:
+    """What a run of real tor keeps for each host and second: 91 to 150 were measured."""
+    return 150
+
+
 @dataclass(frozen=True)
 class Engine:
     """One engine.
@@ -59,8 +64,9 @@ class Engine:
     name that runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a
     right is missing; it is called only where all ``tools`` are there. ``other_kind`` says how to get the
     kind that is not installed. ``versions`` are those of torsweep's own programs that run in it.
-    ``run_seconds`` estimates how long a run of so many seconds takes, and ``demand`` what a network takes
-    of the machine. ``unsupported`` says, a line each, why the engine does not run on this platform at all.
+    ``run_seconds`` estimates how long a run of so many seconds takes, ``demand`` what a network takes of
+    the machine, and ``kept_bytes`` what a run keeps for each host and second. ``unsupported`` says, a line
+    each, why the engine does not run on this platform at all.
     ``files`` are those that its runs leave beside the tables of every engine. ``runs_tor`` is false of a
     model; the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself.
     Where it ``takes_tornettools``, it plays networks that tornettools made.
@@ -80,6 +86,7 @@ class Engine:
     kinds: Mapping[str, EngineKind]
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    kept_bytes: Callable[[NetworkConfig], int] = tor_kept_bytes
     unsupported: Callable[[], list[str]] = list
     other_kind: str = ""
     runs_tor: bool = True
@@ -89,10 +96,6 @@ class Engine:
     caution: str = ""
     note: str = ""
     trial: Callable[[], str] = str
-
-    def runs_at_once(self, cores: int, network: NetworkConfig) -> int:
-        """How many runs of ``network`` go on at the same time on so many ``cores``."""
-        return max(1, cores // self.demand(network).cores)
 
     def turns(self, target: str) -> bool:
         """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).

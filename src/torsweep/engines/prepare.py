@@ -83,7 +83,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         era=era,
         variant=dict(variant.levels),
         warm_up_ns=experiment.warm_up,
-        duration_ns=experiment.warm_up + experiment.measured,
+        duration_ns=experiment.duration_ns,
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor,
         transport=transport,

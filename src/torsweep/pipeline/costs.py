@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.contract import Engine
+from torsweep.config.tors import TorSource
 from torsweep.engines.selection import find_engine
 
-BUILD_S = 240
-"""A build of tor on two cores, its source at hand; docs/how-to/build-tor.md."""
+BUILD_S, ARTI_BUILD_S = 240, 480
+"""A build on two cores: of tor, its source at hand (docs/how-to/build-tor.md); of Arti (12 minutes of
+processor time, the end of it on one core)."""
 
 
-def _kept_bytes(engine: Engine, network: NetworkConfig) -> int:
-    """What a run keeps for each host and second: of tor 91 to 150 (60 to 120 s on networks of 130 hosts), of
-    the model 3 to 9 there, and 20 with the load of the whole of today's Tor."""
-    if engine.runs_tor:
-        return 150
-    return 20 if network.relay_population.use == "whole" else 5
+def build_seconds(tors: Iterable[TorSource]) -> float:
+    """The time that builds of ``tors`` take."""
+    return sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in tors)
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Slots:
         """How many runs of ``network`` go on at the same time."""
         if self.on_cluster:
             return max(1, self.count)
-        return find_engine(engine).runs_at_once(self.count, network)
+        return max(1, self.count // find_engine(engine).demand(network).cores)
 
     @property
     def text(self) -> str:
@@ -68,14 +66,17 @@ class Costs:
     at_once: int
 
     @classmethod
-    def of(cls, engine: str, networks: Sequence[NetworkConfig], run_s: float, slots: Slots) -> Self:
-        """The costs of a run of ``run_s`` seconds on each of ``networks``, which are one or more."""
+    def of(
+        cls, engine: str, networks: Sequence[tuple[NetworkConfig, int]], run_s: float, slots: Slots
+    ) -> Self:
+        """The costs of so many runs of ``run_s`` seconds on each of ``networks``, which are one or more."""
         found = find_engine(engine)
-        at_once = min(len(networks), *(slots.runs_at_once(engine, each) for each in networks))
-        each_s = sum(found.run_seconds(each, run_s) for each in networks) / len(networks)
-        memory = at_once * max(found.demand(each).memory_bytes for each in networks)
-        disk = sum(_kept_bytes(found, each) * each.host_count * run_s for each in networks)
-        return cls(each_s * math.ceil(len(networks) / at_once), memory, round(disk), at_once)
+        runs = sum(many for _, many in networks)
+        at_once = min(runs, *(slots.runs_at_once(engine, each) for each, _ in networks))
+        each_s = sum(many * found.run_seconds(each, run_s) for each, many in networks) / runs
+        memory = at_once * max(found.demand(each).memory_bytes for each, _ in networks)
+        disk = sum(many * found.kept_bytes(each) * each.host_count * run_s for each, many in networks)
+        return cls(each_s * math.ceil(runs / at_once), memory, round(disk), at_once)
 
     @property
     def room(self) -> str:

@@ -14,19 +14,21 @@ import shutil
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.reading import suggestion
+from torsweep.config.tors import TorSource
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import InputError, TorsweepError
 from torsweep.folder_lock import hold_folder
-from torsweep.pipeline.costs import BUILD_S, Costs, Slots
+from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
-from torsweep.units import rounded_duration
+from torsweep.units import SECOND_NS, rounded_duration
 
 OTHER_TARGETS = ("all", "report", "publish")
 
@@ -110,15 +112,17 @@ def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
     """Say what is about to run; the seconds that each run adds, by its manifest."""
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
-    builds = 0
+    builds: list[TorSource] = []
     for job in workflow.dag.needrun_jobs(exclude_finished=False):
-        builds += job.rule.name == "build_tor"
+        if job.rule.name == "build_tor":
+            builds.append(paths.tor_source(job.wildcards.build))
         if job.rule.name in RUN_RULES:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
             kinds.setdefault(kind, []).append(job)
     expected_s: dict[Path, float] = {}
     if builds:
-        _say(f"{builds} build{'s' if builds > 1 else ''} of tor: about {rounded_duration(builds * BUILD_S)}")
+        many = f"{len(builds)} build{'s' if len(builds) > 1 else ''}"
+        _say(f"{many} of tor: about {rounded_duration(build_seconds(builds))}")
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
         _say(announcement(paths, name, engine, era, networks, slots))
@@ -137,13 +141,11 @@ def announcement(
     """What is about to run on each of ``networks``, why there, and about what it takes."""
     experiment, why, instead = paths.experiment(name), "", ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
-    run_s = (experiment.warm_up + experiment.measured) / 1e9
-    configs = [paths.network(network) for network in networks]
-    costs = Costs.of(engine, configs, run_s, slots)
+    costs = _costs(paths, name, engine, networks, slots)
     if chosen is not None and chosen.engine == engine:
         why = f" ({chosen.reason})"
         if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
-            model_s = Costs.of(MODEL_ENGINE, configs, run_s, slots).seconds
+            model_s = _costs(paths, name, MODEL_ENGINE, networks, slots).seconds
             instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
     runs = f"{name}: {len(networks)} run{'s' if len(networks) > 1 else ''} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
@@ -151,13 +153,16 @@ def announcement(
     return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room}{instead}"
 
 
+def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> Costs:
+    """The costs of a run of the experiment ``name`` on each of ``networks``."""
+    configs = [(paths.network(network), many) for network, many in Counter(networks).items()]
+    return Costs.of(engine, configs, paths.experiment(name).duration_ns / SECOND_NS, slots)
+
+
 def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
     """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
-
-    def at_once(network: str) -> int:
-        return min(slots.runs_at_once(engine, paths.network(network)), len(networks))
-
-    return [paths.run_seconds(name, engine, network) / at_once(network) for network in networks]
+    at_once = _costs(paths, name, engine, networks, slots).at_once
+    return [paths.run_seconds(name, engine, network) / at_once for network in networks]
 
 
 def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:

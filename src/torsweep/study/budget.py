@@ -18,7 +18,7 @@ from torsweep.errors import InputError
 from torsweep.stats.inference.power import size_text
 from torsweep.study.document import Setup
 from torsweep.study.play import Play
-from torsweep.study.workload import Plan
+from torsweep.study.workload import Workload
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, parse_quantity, rounded_duration
 
 NETWORKS, WITHIN, SHOWS = "--networks", "--within", "--shows"
@@ -83,7 +83,7 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
     if not possible:
         raise _out_of_reach(goal, [plan for _, plan in sharp])
 
-    def cost(choice: tuple[Setup, Plan, int]) -> float:
+    def cost(choice: tuple[Setup, Workload, int]) -> float:
         _, plan, number = choice
         return _size(plan, number) if goal.option == WITHIN else plan.seconds(number)
 
@@ -91,21 +91,21 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
     return best.model_copy(update={"networks": number})
 
 
-def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iterator[tuple[Setup, Plan]]:
+def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iterator[tuple[Setup, Workload]]:
     """A plan for each measured time that may be chosen, that of ``setup`` first.
 
     How many networks they have is still open: no earlier look had more than the most there may be.
     """
     setup = setup.model_copy(update={"networks": MOST_REPLICATES})
-    first = Plan(play_of(setup))
+    first = Workload(play_of(setup))
     yield setup, first
     for measured_s in [] if stated else first.known_times_s:
         if measured_s * SECOND_NS != setup.measured:
             other = setup.model_copy(update={"measured": measured_s * SECOND_NS})
-            yield other, Plan(play_of(other))
+            yield other, Workload(play_of(other))
 
 
-def _number(goal: Goal, plan: Plan) -> int | None:
+def _number(goal: Goal, plan: Workload) -> int | None:
     """How many networks ``goal`` comes to; None: it cannot be reached."""
     if goal.option == WITHIN:
         fitting = bisect_right(_NUMBERS, goal.amount, key=plan.seconds)
@@ -114,11 +114,11 @@ def _number(goal: Goal, plan: Plan) -> int | None:
     return _NUMBERS[at] if at < len(_NUMBERS) else None
 
 
-def _size(plan: Plan, networks: int) -> float:
+def _size(plan: Workload, networks: int) -> float:
     return plan.smallest_shown(networks) or float("inf")
 
 
-def _out_of_reach(goal: Goal, plans: list[Plan]) -> InputError:
+def _out_of_reach(goal: Goal, plans: list[Workload]) -> InputError:
     if goal.option == WITHIN:
         least = min(plan.seconds(_NUMBERS[0]) for plan in plans)
         # Rounded up: what the line accepts is accepted.

@@ -199,12 +199,12 @@ def compare_command(
 def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     """Print the plan of what ``about`` says, or play it and print the verdict."""
     from torsweep.study.build_copies import copy_builds, require_options
-    from torsweep.study.workload import Plan, plan_lines
+    from torsweep.study.workload import Workload, plan_lines
 
     play.study.require_same()
     require_options(play.study, play.study.experiment())
     if dry_run:
-        typer.echo("\n".join([about, *plan_lines(Plan(play), why)]))
+        typer.echo("\n".join([about, *plan_lines(Workload(play), why)]))
         return
     network = play.study.document["network"]
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)

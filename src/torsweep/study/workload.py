@@ -14,17 +14,19 @@ from pathlib import Path
 from statistics import median
 
 from torsweep.config.experiment import Experiment
+from torsweep.config.network import NetworkConfig
 from torsweep.config.traffic import KIND_NAMES, AnyKind
-from torsweep.engines.run_spec import RUN_FILE, read_run
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import find_engine
+from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT
-from torsweep.pipeline.costs import BUILD_S, Costs, Slots
+from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
-from torsweep.stats.inference.planning import Spread, basis, spread_of, spreads_of
+from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.statistic import MetricName
 from torsweep.study.build_copies import standing_build
@@ -32,9 +34,6 @@ from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
 from torsweep.units import SECOND_NS, rounded_duration
-
-ARTI_BUILD_S = 480
-"""A build of Arti on two cores: 12 minutes of processor time, the end of it on one core."""
 
 SIDES = 2
 """Runs on each network."""
@@ -44,7 +43,7 @@ LATEST = 16
 
 
 @dataclass(frozen=True)
-class Plan:
+class Workload:
     """How ``play`` would go with any number of networks: its time, and the changes that it can show."""
 
     play: Play
@@ -55,6 +54,11 @@ class Plan:
         return self.play.study.experiment()
 
     @cached_property
+    def network(self) -> NetworkConfig:
+        """The configuration of its networks."""
+        return self.play.study.network()
+
+    @cached_property
     def builds(self) -> dict[str, bool]:
         """Builds by name, with whether each stands."""
         study = self.play.study
@@ -62,8 +66,8 @@ class Plan:
 
     def costs(self, runs: int) -> Costs:
         """Those of so many runs, one or more, as they are reckoned."""
-        run_s = (self.experiment.warm_up + self.experiment.measured) / SECOND_NS
-        return Costs.of(self.play.engine, [self.play.study.network()] * runs, run_s, Slots(self.play.cores))
+        run_s = self.experiment.duration_ns / SECOND_NS
+        return Costs.of(self.play.engine, [(self.network, runs)], run_s, Slots(self.play.cores))
 
     @cached_property
     def timed(self) -> list[float]:
@@ -86,35 +90,23 @@ class Plan:
             return None
         lines = benchmark.read_text().splitlines()
         took_s = float(lines[1].split("\t")[0])
-        reckoned_s = find_engine(self.play.engine).run_seconds(
-            self.play.study.network(), read_run(run).duration_ns / SECOND_NS
-        )
-        return took_s / reckoned_s
+        run_s = read_json(run / RUN_FILE)["duration_ns"] / SECOND_NS
+        return took_s / find_engine(self.play.engine).run_seconds(self.network, run_s)
 
     def seconds(self, networks: int, finished: int = 0) -> float:
         """The time that builds, and the runs on so many networks that are not ``finished``, take."""
-        missing = (tor for name, tor in self.play.study.builds.items() if not self.builds[name])
-        build_s = sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in missing)
+        missing = [tor for name, tor in self.play.study.builds.items() if not self.builds[name]]
         left = SIDES * networks - finished
-        return build_s + self._run_s * math.ceil(left / min(self._at_once, left)) if left else build_s
+        share = median(self.timed) if self.timed else 1
+        return build_seconds(missing) + (share * self.costs(left).seconds if left else 0)
 
     @cached_property
-    def _run_s(self) -> float:
-        """The time of a run."""
-        return self.costs(1).seconds * (median(self.timed) if self.timed else 1)
-
-    @cached_property
-    def _at_once(self) -> int:
-        """How many runs go on at the same time, of as many as there may be."""
-        return Slots(self.play.cores).runs_at_once(self.play.engine, self.play.study.network())
-
-    @cached_property
-    def _spreads(self) -> dict[tuple[AnyKind, MetricName], dict[int, Spread]]:
-        """What is known of each measure, by measured seconds."""
-        asked, engine = self.experiment, self.play.engine
+    def _spreads(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
+        """What is known of each measure, for each measured time."""
+        asked, engine, rows = self.experiment, self.play.engine, read_spreads()
         return {
             (claim.kind, metric): spreads_of(
-                asked.network, engine, claim.kind, metric, era=asked.era, pairing=asked.pairing
+                rows, asked.network, engine, claim.kind, metric, era=asked.era, pairing=asked.pairing
             )
             for claim in claims_of(asked)
             if isinstance(claim, AnyChange)
@@ -124,7 +116,7 @@ class Plan:
     @cached_property
     def known_times_s(self) -> list[int]:
         """The measured times of which it is known how far two runs differ, seconds."""
-        return sorted({seconds for rows in self._spreads.values() for seconds in rows})
+        return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
 
     def shown(self, networks: int) -> dict[tuple[AnyKind, MetricName], tuple[float, Spread]]:
         """By kind of client and time, the change that so many networks can be expected to show, as a relative
@@ -152,7 +144,7 @@ class Plan:
         return design.look(networks).confidence_at(networks, each)
 
 
-def plan_lines(plan: Plan, why: str) -> Iterator[str]:
+def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     """The plan as lines for a terminal; ``why`` says why this engine plays it."""
     play, experiment, tornets = plan.play, plan.experiment, plan.play.study.tornets
     networks = len(experiment.seeds)
@@ -183,7 +175,7 @@ def _finished(play: Play, experiment: Experiment) -> int:
     return sum(run.is_file() for run in runs)
 
 
-def expected_lines(plan: Plan, networks: int) -> Iterator[str]:
+def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
     """The changes that so many networks can be expected to show, and what runs say so."""
     shown = plan.shown(networks)
     if not shown:

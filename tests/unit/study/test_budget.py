@@ -19,7 +19,7 @@ SETUP = Setup.read()
 @pytest.fixture(autouse=True)
 def plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run takes a minute and what is measured; the spread of 1 min is 1.5 times that of 2 and of 4 min."""
-    monkeypatch.setattr(budget, "Plan", StandIn)
+    monkeypatch.setattr(budget, "Workload", StandIn)
 
 
 class StandIn:

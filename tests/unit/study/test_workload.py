@@ -18,7 +18,7 @@ from torsweep.stats.inference.planning import Spread
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.study import workload
-from torsweep.study.workload import Plan, expected_lines
+from torsweep.study.workload import Workload, expected_lines
 
 ROWS = """\
 quarter,cellsim,today,free,bulk,ttfb,120,16,0.6
@@ -37,14 +37,16 @@ def spreads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workload, "claims_of", lambda experiment: experiment.claims)
 
 
-def plan(network: str = "quarter", engine: str = "emulation", measured_s: int = 120, **looks: float) -> Plan:
+def plan(
+    network: str = "quarter", engine: str = "emulation", measured_s: int = 120, **looks: float
+) -> Workload:
     """A comparison of both times of web and bulk clients."""
     claims = [AnyChange.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
     precision = SimpleNamespace(looks={int(number): share for number, share in looks.items()})
     common = {"era": "today", "pairing": "free", "precision": precision, "measured": measured_s * 10**9}
     asked = SimpleNamespace(network=network, claims=claims, **common)
     study = SimpleNamespace(experiment=lambda: asked)
-    return Plan(SimpleNamespace(engine=engine, study=study))  # type: ignore[arg-type]
+    return Workload(SimpleNamespace(engine=engine, study=study))  # type: ignore[arg-type]
 
 
 def test_each_measure_has_its_size_and_each_source_a_line() -> None:
@@ -108,19 +110,21 @@ def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch
             f"s\th\n{took_s}\t-\n"
         )
         (tmp_path / "results/runs/x" / run).mkdir()
-        (tmp_path / "results/runs/x" / run / "run.json").touch()
-    monkeypatch.setattr(workload, "read_run", lambda directory: SimpleNamespace(duration_ns=100 * 10**9))
+        (tmp_path / "results/runs/x" / run / "run.json").write_text('{"duration_ns": 100000000000}')
     monkeypatch.setattr(workload, "CHECKOUT", tmp_path / "none")
     known = plan(engine="cellsim")
     engine = SimpleNamespace(run_seconds=lambda network, run_s: run_s)
     monkeypatch.setattr(workload, "find_engine", lambda name: engine)
     known.play.cores = 2  # type: ignore[misc]
-    reckoned = SimpleNamespace(of=lambda engine, runs, run_s, slots: SimpleNamespace(seconds=run_s))
-    monkeypatch.setattr(workload, "Costs", reckoned)
-    two = SimpleNamespace(runs_at_once=lambda engine, network: 2)
-    monkeypatch.setattr(workload, "Slots", lambda cores: two)
+
+    def two_at_once(
+        engine: str, networks: list[tuple[None, int]], run_s: float, slots: object
+    ) -> SimpleNamespace:
+        return SimpleNamespace(seconds=run_s * networks[0][1] / 2)
+
+    monkeypatch.setattr(workload, "Costs", SimpleNamespace(of=two_at_once))
     vars(known.play.study).update(folder=tmp_path, network=lambda: None, builds={})
-    known.experiment.warm_up = 30 * 10**9  # type: ignore[misc]
+    known.experiment.duration_ns = 150 * 10**9  # type: ignore[misc]
     assert sorted(known.timed) == [2.0, 3.0]
     # 150 s reckoned, 2.5 times as long; eight runs, two at once, one pair of them finished.
     assert known.seconds(4, finished=2) == pytest.approx(3 * 2.5 * 150)

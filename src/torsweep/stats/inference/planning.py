@@ -6,8 +6,9 @@ In: ``configs/spread.csv``, which ``python -m bench.spread`` writes. Out: :class
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -72,24 +73,29 @@ def read_spreads(file: Path = SPREAD_FILE) -> list[Spread]:
 
 
 def spreads_of(
-    network: str, engine: str, kind: str, metric: str, *, era: str, pairing: str = FREE
-) -> dict[int, Spread]:
-    """The rows for a comparison on ``network`` by measured seconds, or those that come nearest.
+    rows: Sequence[Spread],
+    network: str,
+    engine: str,
+    kind: str,
+    metric: str,
+    *,
+    era: str,
+    pairing: str = FREE,
+) -> list[Spread]:
+    """Those of ``rows`` for a comparison on ``network``, one for each measured time, or the nearest.
 
-    Those of the engine, where paths are given or else not; then those of the model. None: there are none.
+    Those of the engine, where paths are given or else not; then those of the model; or none.
     """
-    rows = read_spreads()
-    for each, how in ((each, how) for each in (engine, MODEL_ENGINE) for how in (pairing, FREE)):
+    for each, how in product((engine, MODEL_ENGINE), (pairing, FREE)):
         where = (network, each, era, how, kind, metric)
-        found = {row.measured_s: row for row in rows if row.key[:-1] == where}
-        if found:
-            return found
-    return {}
+        if nearest := [row for row in rows if row.key[:-1] == where]:
+            return nearest
+    return []
 
 
-def spread_of(rows: Mapping[int, Spread], measured_s: float) -> Spread | None:
+def spread_of(rows: Iterable[Spread], measured_s: float) -> Spread | None:
     """That of ``rows`` whose measured time comes nearest; None where there is none."""
-    return min(rows.values(), key=lambda row: abs(row.measured_s - measured_s), default=None)
+    return min(rows, key=lambda row: abs(row.measured_s - measured_s), default=None)
 
 
 def basis(row: Spread, engine: str, pairing: str = FREE) -> str:
