@@ -40,10 +40,14 @@ class Section(BaseModel):
     @model_validator(mode="after")
     def _names_stand_once(self) -> Self:
         for key, value in self:
+            before: set[str | Path] = set()
             for position, name in enumerate(value if isinstance(value, tuple) else ()):
-                if isinstance(name, str | Path) and name in value[:position]:
+                if not isinstance(name, str | Path):
+                    continue
+                if name in before:
                     where = f"{key}[{position}]"
                     raise RefusedValue("stands twice", key=where, value=str(name), accepted="each once")
+                before.add(name)
         return self
 
 

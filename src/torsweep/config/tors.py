@@ -185,18 +185,12 @@ def check_tors(tors: Tors) -> None:
             raise RefusedValue("is said by the mix", key=f"tors.{name}.on.share", accepted="shares in mix")
         for other in tor.named:
             key = f"tors.{name}.{tor.kind}"
-            if (
-                tor.mix
-                and other in tors
-                and tors[other].arti
-                and not tor.on.names
-                and tor.on.role != "client"
-            ):
-                problem, accepted = f"cannot run Arti ({other})", "client"
-                raise RefusedValue(problem, key=f"tors.{name}.on.role", value=tor.on.role, accepted=accepted)
             if other not in tors:
                 problem, accepted = unknown_name(other, tuple(tors))
                 raise RefusedValue(problem, key=key, value=other, accepted=accepted)
+            if tor.mix and tors[other].arti and not tor.on.names and tor.on.role != "client":
+                problem, accepted = f"cannot run Arti ({other})", "client"
+                raise RefusedValue(problem, key=f"tors.{name}.on.role", value=tor.on.role, accepted=accepted)
             made = tors[other].kind
             if made == "same" or (made == "mix" and tor.mix is not None):
                 builds = [build for build, one in tors.items() if not one.named]

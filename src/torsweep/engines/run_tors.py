@@ -249,12 +249,14 @@ def require_known_options(
     """InputError for an option or a parameter of a variant whose tors, each of ``source_of``, are all
     Debian's, and which these do not know. What other tors know is asked of them when they stand."""
     for variant in variants:
+        bundle = experiment.bundle(variant)
+        if not (bundle.torrc or bundle.consensus):
+            continue
         sources = [source_of(name) for name in experiment.tors_of(variant).names]
         if any(source.source != DEBIAN or source.patches for source in sources):
             continue
-        bundle, above = experiment.bundle(variant), f"options.{dict(variant.levels).get('options')}"
         more = read_series().options if all(source.series == "project" for source in sources) else ()
-        key = functools.partial("{}.{}.{}".format, above)
+        key = functools.partial("{}.{}.{}".format, f"options.{dict(variant.levels).get('options')}")
         require_known(bundle.torrc, bundle.consensus, key, more)
 
 

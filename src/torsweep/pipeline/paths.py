@@ -41,7 +41,7 @@ from torsweep.runsets.public_tor import read_public_tor
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.units import NANOSECONDS_PER, format_quantity
+from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
@@ -61,6 +61,11 @@ def stop(error: TorsweepError) -> NoReturn:
     """
     print(f"torsweep: {error}", file=sys.stderr, flush=True)
     raise SystemExit(error.exit_code)
+
+
+def _run_folder(wildcards: Any, engine: str) -> Path:
+    levels = (engine, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
+    return RESULTS.joinpath("runs", wildcards.experiment, *levels)
 
 
 Methods = TypeVar("Methods", bound=type)
@@ -104,7 +109,9 @@ class Paths:
         self._only = self.overrides.experiment
         self._checkpoints = checkpoints
         self._skipped: set[str] = set()
+        self._public_tor_read = False
         self._experiments: dict[str, Experiment] = {}
+        self._own_experiments: dict[str, Experiment] = {}
         self._networks: dict[str, NetworkConfig] = {}
 
     def experiment(self, name: str) -> Experiment:
@@ -113,11 +120,17 @@ class Paths:
             self._experiments[name] = load_experiment(name, self.experiment_settings)
         return self._experiments[name]
 
+    def _own_experiment(self, name: str) -> Experiment:
+        """The experiment ``name`` as its file has it."""
+        if name not in self._own_experiments:
+            self._own_experiments[name] = load_experiment(name)
+        return self._own_experiments[name]
+
     def other_durations(self, name: str) -> dict[str, int]:
         """The warm-up and the measured time of the experiment ``name`` that overrides have changed, in ns."""
         if not {"warm_up", "measured"} & set(self.experiment_settings):
             return {}
-        experiment, own = self.experiment(name), load_experiment(name)
+        experiment, own = self.experiment(name), self._own_experiment(name)
         durations = {"warm_up": experiment.warm_up, "measured": experiment.measured}
         return {key: value for key, value in durations.items() if value != getattr(own, key)}
 
@@ -127,8 +140,7 @@ class Paths:
         Unasked, a run of other durations is replaced only if it was a try-out itself, by one that is no
         shorter.
         """
-        levels = (wildcards.engine, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
-        folder = RESULTS.joinpath("runs", wildcards.experiment, *levels)
+        folder = _run_folder(wildcards, wildcards.engine)
         if self.overrides.replace == "yes" or not (folder / PROVENANCE_FILE).is_file():
             return
         try:
@@ -136,10 +148,12 @@ class Paths:
             standing = (run["warm_up_ns"], run["duration_ns"] - run["warm_up_ns"])
         except (InputError, KeyError, TypeError):
             return  # What cannot be read is no finished run.
-        experiment, own = self.experiment(wildcards.experiment), load_experiment(wildcards.experiment)
+        experiment = self.experiment(wildcards.experiment)
         durations = (experiment.warm_up, experiment.measured)
-        is_own = standing == (own.warm_up, own.measured)
-        if durations == standing or (not is_own and durations[1] >= standing[1]):
+        if durations == standing:
+            return
+        own = self._own_experiment(wildcards.experiment)
+        if standing != (own.warm_up, own.measured) and durations[1] >= standing[1]:
             return
         warm_up, measured = (format_quantity(ns, NANOSECONDS_PER) for ns in standing)
         problem = f"is a finished run (warm_up {warm_up}, measured {measured}) that this would replace"
@@ -155,8 +169,7 @@ class Paths:
 
     def run_seconds(self, experiment_name: str, engine: str, network_key: str) -> float:
         """About how long the engine takes for a run of the experiment on the network, in seconds."""
-        experiment = self.experiment(experiment_name)
-        run_s = (experiment.warm_up + experiment.measured) / 1e9
+        run_s = self.experiment(experiment_name).duration_ns / SECOND_NS
         return find_engine(engine).run_seconds(self.network(network_key), run_s)
 
     def asked(self, experiment_name: str) -> PlanPath:
@@ -190,7 +203,11 @@ class Paths:
         return self.plan_files(self.asked(experiment_name))
 
     def plan_files(self, plan: PlanPath) -> list[str]:
-        """The manifest of each network, run and stage of a plan, and its figures."""
+        """The manifest of each network, run and stage of a plan, and its figures.
+
+        A file of the public network is read here, because summaries come late.
+        """
+        self._require_public_tor()
         return [
             *self.tor(plan),
             *self.networks(plan),
@@ -200,6 +217,12 @@ class Paths:
             *self.figures(plan),
         ]
 
+    def _require_public_tor(self) -> None:
+        """InputError for a file of the public network that cannot be read; it is read once."""
+        if self.overrides.live_tor is not None and not self._public_tor_read:
+            read_public_tor(self.overrides.live_tor)
+            self._public_tor_read = True
+
     def all_targets(self, experiment_names: list[str]) -> list[str]:
         """The :meth:`targets` of each experiment that has the plan and can run on the network."""
         return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
@@ -207,11 +230,8 @@ class Paths:
     def pages(self, experiment_names: list[str]) -> list[str]:
         """The page of each experiment that has the plan and can run on the network, and what it is made of.
 
-        Where none can, the error says why the first one cannot. A file of the public network is read here,
-        because the page comes last.
+        Where none can, the error says why the first one cannot.
         """
-        if self.overrides.live_tor is not None:
-            read_public_tor(self.overrides.live_tor)
         plans = self._possible(experiment_names)
         return [file for plan in plans for file in (*self.plan_files(plan), str(plan.page))]
 
@@ -327,8 +347,7 @@ class Paths:
 
     def replayed_directory(self, wildcards: Any) -> str:
         """The folder of the run whose circuits are replayed."""
-        levels = (wildcards.replayed, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
-        return str(RESULTS.joinpath("runs", wildcards.experiment, *levels))
+        return str(_run_folder(wildcards, wildcards.replayed))
 
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""
