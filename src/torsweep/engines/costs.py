@@ -46,9 +46,7 @@ def cost_of(pid: int) -> Cost | None:
     return Cost(cpu_us, int(peak[1]) * 1024) if peak else None
 
 
-def costs_frame(
-    costs: Mapping[str, Cost], network: Network, ready_us: Mapping[str, int] | None = None
-) -> pl.DataFrame:
+def costs_frame(costs: Mapping[str, Cost], network: Network, ready_us: Mapping[str, int]) -> pl.DataFrame:
     """A row for each host of ``network`` in ``costs``: authorities, relays, clients.
 
     ``ready_us`` is how long a client's start took, where that is known.
@@ -59,7 +57,7 @@ def costs_frame(
         **{client.name: "client" for client in network.clients},
     }
     rows = [
-        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes, (ready_us or {}).get(name))
+        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes, ready_us.get(name))
         for name, role in roles.items()
         if name in costs
     ]

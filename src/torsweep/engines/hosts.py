@@ -119,13 +119,17 @@ PATHS_OPTION = "CircuitPathsFile"
 CIRCUIT_PATHS_FILE = "circuit-paths"
 
 
-def paths_text(run: RunSpec, identities: Identities, client: str, known: Set[str] | None) -> str:
-    """What stands in the file of paths of ``client``, whose tor knows the options ``known``, a line each.
+def paths_of(run: RunSpec, client: str, known: Set[str] | None) -> tuple[tuple[str, str, str], ...]:
+    """The paths of the circuits of ``client``, whose tor knows the options ``known``.
 
-    Empty where tor chooses: the run has no paths, or there is only one, and tor lacks the option.
+    None where tor chooses: the run has no paths, or there is only one, and tor lacks the option.
     """
-    takes = known is None or PATHS_OPTION in known
-    paths = (run.paths or {}).get(client, ()) if takes else ()
+    return (run.paths or {}).get(client, ()) if known is None or PATHS_OPTION in known else ()
+
+
+def paths_text(run: RunSpec, identities: Identities, client: str, known: Set[str] | None) -> str:
+    """What stands in the file of paths of ``client``: a line for each of :func:`paths_of`."""
+    paths = paths_of(run, client, known)
     return "".join(" ".join(f"${identities.relays[name]}" for name in path) + "\n" for path in paths)
 
 

@@ -29,7 +29,7 @@ from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 from torsweep.storage.manifest import with_table_checksums
-from torsweep.tor.arti import PREFIX
+from torsweep.tor import is_arti
 
 RUN_FILE = "run.json"
 """Written before an engine starts; when it changes, what the engine left counts no more."""
@@ -192,7 +192,7 @@ class RunSpec(RunSettings):
     @property
     def arti_hosts(self) -> frozenset[str]:
         """The hosts that run Arti: nothing tells of their circuits."""
-        arti = (hosts for build, hosts in self.other_builds.items() if build.startswith(PREFIX))
+        arti = (hosts for build, hosts in self.other_builds.items() if is_arti(build))
         return frozenset(host for hosts in arti for host in hosts)
 
     def text(self) -> str:

@@ -57,12 +57,9 @@ def problems(engine: Engine) -> Iterator[TorsweepError]:
 
 AUTO_ENGINE = "auto"
 
+_ENTRIES = (importlib.import_module(f"torsweep.engines.{name}.entry") for name in engine_names())
 
-_FOUND: list[Engine] = [
-    importlib.import_module(f"torsweep.engines.{name}.entry").ENGINE for name in engine_names()
-]
-
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in _FOUND}
+ENGINES: dict[str, Engine] = {entry.ENGINE.name: entry.ENGINE for entry in _ENTRIES}
 """Every engine by its name."""
 
 _BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}

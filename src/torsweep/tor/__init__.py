@@ -4,3 +4,11 @@ from pathlib import Path
 
 TOOLS = Path("results/tools/tor")
 """Where builds of tor are kept."""
+
+ARTI_PREFIX = "arti-"
+"""Begins the version of a build of Arti, as that of a build of tor begins with a digit."""
+
+
+def is_arti(version: str) -> bool:
+    """Whether ``version`` is that of a build of Arti."""
+    return version.startswith(ARTI_PREFIX)

@@ -19,6 +19,7 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD_FOLDER
+from torsweep.tor import ARTI_PREFIX
 from torsweep.tor.compile import run_step, say
 from torsweep.tor.repository import Commit, export, file_of, find_commit, is_repository
 
@@ -31,8 +32,6 @@ FEATURES = ("--features", "flowctl-cc")
 MANIFEST = "crates/arti/Cargo.toml"
 """Where Arti's repository describes the program."""
 FORMS = f"a version such as {TRIED}, a git repository of Arti, or a program arti"
-PREFIX = "arti-"
-"""Begins the version of a build of Arti, as that of a build of tor begins with a digit."""
 
 
 def arti_content(tor: TorSource) -> tuple[str, tuple[str, ...]]:
@@ -98,11 +97,10 @@ def require_rust() -> str:
 
 def require_arti(tor: TorSource) -> None:
     """Return when ``tor`` can be built here; ToolMissing and InputError say why not."""
-    if not is_version(tor.arti):
-        arti_content(tor)
-        if Path(str(tor.arti)).is_file():
-            ask_arti_version(Path(str(tor.arti)))
-            return
+    if not is_version(tor.arti) and Path(str(tor.arti)).is_file():
+        ask_arti_version(Path(str(tor.arti)))
+        return
+    arti_content(tor)
     require_rust()
     if is_version(tor.arti) and tor.arti != TRIED:
         asked = ["cargo", "info", "--quiet", f"arti@{tor.arti}"]
@@ -113,8 +111,10 @@ def require_arti(tor: TorSource) -> None:
             )
 
 
-def build_arti(tor: TorSource, key: str, staging: Path, out: Path, jobs: int, failed: Path) -> Path:
-    """Build ``tor``, whose key is ``key``, below ``out``; return the folder of the build.
+def build_arti(
+    tor: TorSource, content: str, key: str, staging: Path, out: Path, jobs: int, failed: Path
+) -> Path:
+    """Build ``tor``, whose content and key are known, below ``out``; return the folder of the build.
 
     ``staging`` is a folder for what is only needed on the way, ``failed`` where the log goes if it fails.
     Raises the errors of :func:`require_arti`, and TorsweepError when cargo fails.
@@ -126,7 +126,7 @@ def build_arti(tor: TorSource, key: str, staging: Path, out: Path, jobs: int, fa
         "configure": list(FEATURES),
     }
     if path is not None and path.is_file():
-        facts |= {"source_sha256": sha256_of_file(path), "configure": []}
+        facts |= {"source_sha256": content, "configure": []}
         return _keep(path, ask_arti_version(path), key, facts, out)
     words = ["arti", "--version", f"={tor.arti}"]
     facts |= {"rust": require_rust()}
@@ -180,7 +180,7 @@ def _keep(
     program: Path, version: str, key: str, facts: dict[str, Any], out: Path, log: Path | None = None
 ) -> Path:
     """Keep a copy of ``program`` with its provenance; the folder."""
-    folder = out / f"{PREFIX}{version}-{key}"
+    folder = out / f"{ARTI_PREFIX}{version}-{key}"
     with whole_directory(folder, TOR_BUILD_FOLDER) as place:
         (place / "bin").mkdir()
         kept = place / "bin/arti"
@@ -188,7 +188,7 @@ def _keep(
         if log is not None:
             shutil.copyfile(log, place / log.name)
         provenance = {
-            "version": f"{PREFIX}{version}",
+            "version": f"{ARTI_PREFIX}{version}",
             "source_verified_by": "cargo, by the lock file"
             if log is not None
             else "nothing: a program, taken as it is",

@@ -24,8 +24,8 @@ from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
-from torsweep.tor import TOOLS
-from torsweep.tor.arti import PREFIX, build_arti
+from torsweep.tor import TOOLS, is_arti
+from torsweep.tor.arti import build_arti
 from torsweep.tor.compile import building, check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import Recipe, build_key, marker_name, planned_key, read_recipe, require_planned
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
@@ -61,7 +61,7 @@ class BuiltTor:
     @property
     def is_arti(self) -> bool:
         """Whether it is a build of Arti, which has no torrc and no control port."""
-        return str(self.provenance["version"]).startswith(PREFIX)
+        return is_arti(self.provenance["version"])
 
     @property
     def program(self) -> Path:
@@ -164,7 +164,7 @@ def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> B
         if built is not None:
             return built
         if tor.arti is not None:
-            folder = build_arti(tor, key, out / BUILDING / key, out, jobs, failed)
+            folder = build_arti(tor, recipe.content, key, out / BUILDING / key, out, jobs, failed)
         elif tor.program is not None:
             folder = _take_program(tor.program, recipe, out)
         else:

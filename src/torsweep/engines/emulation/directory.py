@@ -31,7 +31,7 @@ from torsweep.engines.hosts import (
     arti_config,
     host_torrc,
     key_torrc,
-    paths_text,
+    paths_of,
     recording_lines,
     v3_identity,
 )
@@ -290,7 +290,7 @@ class ProcessLayout:
             "vote_delay_s": str(SHORTEST_VOTE_DELAY_S),
         }
         lines = self._lines(place)
-        if paths_text(self.run, identities, place.name, known):
+        if paths_of(self.run, place.name, known):
             lines.append(f"{PATHS_OPTION} {place.paths}")
         return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
 

@@ -7,7 +7,6 @@ the command as root of a user namespace. Emulations share a machine by its cores
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.engines.core_locks import locked_cores
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.errors import OutputError, ToolMissing
 
@@ -27,40 +27,17 @@ LOCK = Path("/tmp") / "torsweep-emulation.lock"
 def cores_claimed(cores: int | None = None, lock: Path = LOCK) -> Iterator[None]:
     """Have ``cores`` of the machine for the block, or the whole machine.
 
-    A claim is a lock on one file for each core; it does not bind processes to cores. Raises OutputError when
-    other emulations have so many that too few are left.
+    Raises OutputError when other emulations have so many that too few are left.
     """
     present = len(os.sched_getaffinity(0))
-    missing = present if cores is None else min(cores, present)
-    with contextlib.ExitStack() as claims:
-        for core in range(present):
-            descriptor = _open(lock.with_name(f"{lock.name}.{core}"))
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                continue
-            claims.callback(os.close, descriptor)
-            missing -= 1
-            if not missing:
-                break
-        if missing:
+    wanted = present if cores is None else min(cores, present)
+    with locked_cores(lock, wanted) as claimed:
+        if len(claimed) < wanted:
             raise OutputError(
                 "another emulation is under way on this machine, and too few processors are left:"
                 " wait for its end"
             )
         yield
-
-
-def _open(lock: Path) -> int:
-    try:
-        # Without O_CREAT first: the kernel refuses it on a file of somebody else in a folder open to all.
-        try:
-            return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise OutputError(f"{lock}: cannot be opened: {error.strerror}") from error
 
 
 TUN = Path("/dev/net/tun")

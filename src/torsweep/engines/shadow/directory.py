@@ -299,8 +299,10 @@ class _Builder:
             client_graph(self.run, self.seed, index, client.kind, self.network.servers)
         )
         arti = self.tools.tors.is_arti(client.name)
-        started = self._arti if arti else self._client_tor
-        processes = [started(client.name, start_ns)]
+        if arti:
+            processes = [self._arti(client.name, start_ns)]
+        else:
+            processes = [self._tor(client.name, self._client_torrc(client.name), start_ns)]
         if self.settings.trace_clients and not arti:
             events = f"{CONFLUX_EVENTS}{CLIENT_EVENTS}" if self.run.tor.conflux else CLIENT_EVENTS
             processes.append(self._oniontrace(events, start_ns + SECOND_NS))
@@ -319,13 +321,12 @@ class _Builder:
         clock = environment(self.run.tor, tors.options(host))
         return Process(tors.of(host).program.absolute(), ["-f", file], start_ns, clock)
 
-    def _client_tor(self, client: str, start_ns: int) -> Process:
-        return self._tor(client, self._client_torrc(client), start_ns)
-
     def _arti(self, client: str, start_ns: int) -> Process:
-        identities, keys = self.keys.identities, self.keys
-        text = arti_config(self.run, self.network, identities, lambda host: keys.of(host) / "keys", ".")
-        (self.shared / ARTI_CONFIG).write_text(text)
+        config, keys = self.shared / ARTI_CONFIG, self.keys
+        if not config.exists():
+            config.write_text(
+                arti_config(self.run, self.network, keys.identities, lambda host: keys.of(host) / "keys", ".")
+            )
         program = self.tools.tors.of(client).program.absolute()
         return Process(program, ["proxy", "-c", f"{_SHARED}/{ARTI_CONFIG}"], start_ns, dict(ARTI_ENVIRONMENT))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
+from torsweep.engines.core_locks import locked_cores
 from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.simulate import SHADOW_YAML, ShadowSimulation
 from torsweep.errors import TorsweepError
@@ -74,22 +74,8 @@ def claimed_cores(count: int, claims: Path | None = None) -> Iterator[tuple[int,
     allowed = sorted(os.sched_getaffinity(0))
     folder = claims or Path(tempfile.gettempdir()) / f"torsweep-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    held: dict[int, int] = {}
-    try:
-        for core in allowed:
-            if count and len(held) == count:
-                break
-            descriptor = os.open(folder / str(core), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                continue
-            held[core] = descriptor
-        yield tuple(held) if held and len(held) >= count else tuple(allowed)
-    finally:
-        for descriptor in held.values():
-            os.close(descriptor)
+    with locked_cores(folder / "core", count or len(allowed)) as free:
+        yield tuple(free if free and len(free) >= count else allowed)
 
 
 LOG_FILE = "shadow.log"

@@ -85,7 +85,7 @@ def write_run_directory(
     run, network, network_directory = read_prepared(run_directory)
     if not network.tornettools:
         tools.tors.check(run, network)
-    elif any(tor.is_arti for tor in tools.tors.others.values()):
+    elif run.arti_hosts:
         raise InputError("Arti is not for networks of tornettools", key="tor", accepted="a sampled network")
     started = time.monotonic()
     folder = run_directory / SHADOW_FOLDER

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation.run import pace as module
-from torsweep.engines.emulation.run.pace import FellBehind, Pace, read_slowest
+from torsweep.engines.emulation.run.pace import FellBehind, Pace
 
 SECOND_NS = 10**9
 
@@ -124,13 +124,10 @@ def test_a_refused_run_leaves_its_account_with_what_ran_beside_it(tmp_path, monk
     busy = [module.Other("ninja", 4111, 1.84), module.Other("cc1 plus", 12, 0.4)]
     pace = looked(monkeypatch, steady(40, 30.0), late=5)
     monkeypatch.setattr(Pace, "others", lambda self: busy)
-    folder = tmp_path / "processes"
-    folder.mkdir()
     said = r"beside it ran ninja \(pid 4111, 1\.84 of a core\), cc1 plus \(pid 12, 0\.40 of a core\); no"
     with pytest.raises(FellBehind, match=said):
-        pace.refuse_when_certain(folder, 300.0, 10.0)
-    account = json.loads((folder / "pace.json").read_text())
+        pace.refuse_when_certain(tmp_path, 300.0, 10.0)
+    account = json.loads((tmp_path / "pace.json").read_text())
     assert account["others"][0] == {"name": "ninja", "pid": 4111, "cores": 1.84}
     assert (account["seconds"], account["late_share"]) == (40.0, 0.005)
-    slowest = read_slowest(tmp_path)
-    assert (slowest.name, slowest.delay_ms, slowest.late_share) == ("relay2", 30.0, 0.005)
+    assert account["pace"]["relay2"]["delay_ms"] == 30.0

@@ -41,7 +41,7 @@ from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
-from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
+from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
@@ -68,6 +68,9 @@ from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN_FOLDER
 from torsweep.tor.torrc import check_network
+
+PROCESS_FOLDER = "processes"
+"""The folder of a run directory in which its processes have their files."""
 
 READY_LIMIT_S = 900.0
 EXIT_CODE_S = 0.5

@@ -273,7 +273,7 @@ class RunningNetwork:
         The first tor and those that run Arti learn it over their links.
         """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
-        tors = [place for place in self.layout.clients if not self.tors.is_arti(place.name)]
+        with_documents = [place for place in self.layout.clients if not self.tors.is_arti(place.name)][1:]
         known = self.layout.authorities[0].data
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
         self.say(f"starting {len(self.layout.clients)} clients")
@@ -281,12 +281,12 @@ class RunningNetwork:
         async def start(place: Place) -> None:
             nonlocal ready
             async with turn:
-                if place in tors[1:]:
+                if place in with_documents:
                     for name in DIRECTORY_CACHES:
                         shutil.copyfile(known / name, place.data / name)
                 self._start_tor(place, identities)
                 knowing_us = await self._started(place)
-                if place not in tors[1:]:
+                if place not in with_documents:
                     self.ready_us[place.name] = knowing_us
                 await self._follow_client(place, names)
                 ready += 1

@@ -25,8 +25,6 @@ from torsweep.engines.costs import PROC, process_cpu_ns
 from torsweep.engines.emulation.directory import QUEUES_FILE
 from torsweep.engines.emulation.run.control import Control
 from torsweep.errors import TorsweepError
-from torsweep.formats.json_file import read_json
-from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import write_text
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -150,12 +148,9 @@ class RelayMeter:
         return len(last) == seconds and all(max(read, out) <= most_bytes_per_s for _, read, out, _ in last)
 
 
-PROCESS_FOLDER = "processes"
-"""The folder of a run directory in which its processes have their files."""
-
 PACE_FILE = "pace.json"
-"""What a refused run leaves in that folder: ``pace`` and ``late_share``, which the provenance of a run that
-kept up has too, the seconds that they are of, and ``others``, what else used the processors."""
+"""What a refused run leaves in the folder of its processes: ``pace`` and ``late_share``, which the provenance
+of a run that kept up has too, the seconds that they are of, and ``others``, what else used the processors."""
 
 MOST_DELAY_MS = 1.0
 """The longest mean wait of a process before a turn: a tenth of the shortest refill interval of a sweep."""
@@ -266,7 +261,8 @@ class Pace:
         """Leave the account in ``folder`` and raise FellBehind, where ``share`` of what was late is too
         much."""
         pace = self.document()
-        delay_ms, name = _slowest(pace)
+        delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
+        delay_ms, name = max(delays, default=(0.0, ""))
         if share * delay_ms > MOST_DELAY_MS:
             what = (
                 f"{name} waited {delay_ms:.1f} ms for a processor before each of its turns (at most"
@@ -314,28 +310,3 @@ def waits_of(pid: int) -> tuple[int, int, int] | None:
             ran, waited, turns = ran + int(one[0]), waited + int(one[1]), turns + int(one[2])
         return ran, waited, turns
     return None
-
-
-@dataclass(frozen=True)
-class Slowest:
-    """The process of a run that waited longest, and its mean wait before a turn, in ms.
-
-    ``late_share`` is the share of packets handed over more than 1 ms late.
-    """
-
-    name: str
-    delay_ms: float
-    late_share: float
-
-
-def read_slowest(run_directory: Path) -> Slowest:
-    """How far the run in ``run_directory`` fell behind; InputError when it left no account."""
-    file = run_directory / PROVENANCE_FILE
-    account = read_json(file if file.is_file() else run_directory / PROCESS_FOLDER / PACE_FILE)
-    delay_ms, name = _slowest(account["pace"])
-    return Slowest(name, delay_ms, account["late_share"])
-
-
-def _slowest(pace: Mapping[str, Mapping[str, float]]) -> tuple[float, str]:
-    delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
-    return max(delays, default=(0.0, ""))

@@ -86,21 +86,15 @@ _QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
 
 _BW = {"bytes_in": r" 650 BW (\d+) \d+", "bytes_out": r" 650 BW \d+ (\d+)"}
 _CIRC = {
-    "status": r" 650 CIRC \d+ ([A-Z_]+)",
-    "path": r" 650 CIRC \d+ [A-Z_]+ (\$\S+)",
+    "status": r" 650 CIRC(?:_MINOR)? \d+ ([A-Z_]+)",
+    "path": r" 650 CIRC(?:_MINOR)? \d+ [A-Z_]+ (\$\S+)",
     "purpose": r" PURPOSE=(\S+)",
     "reason": r" REASON=(\S+)",
     "created": r" TIME_CREATED=(\S+)",
     "conflux_set": r" CONFLUX_ID=(\S+)",
     "round_trip": r" CONFLUX_RTT=(\d+)",
 }
-_CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
-_MINOR = {"circuit": r" 650 CIRC_MINOR (\d+) "}
-_MINOR_TEXTS = {
-    **_CIRC,
-    "status": r" 650 CIRC_MINOR \d+ ([A-Z_]+)",
-    "path": r" 650 CIRC_MINOR \d+ [A-Z_]+ (\$\S+)",
-}
+_CIRC_ID = {"circuit": r" 650 CIRC(?:_MINOR)? (\d+) "}
 _CIRC_BW = {"circuit": r" 650 CIRC_BW ID=(\d+) ", "bytes_read": r" READ=(\d+)"}
 _LISTED = r" Logger: (?:250-circuit-status=)?(\d+) [A-Z_]+ \$"
 _LISTED_PATH = {"path": r" (\$\S+)", "purpose": r" PURPOSE=(\S+)"}
@@ -180,7 +174,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
             [
                 listed,
                 events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"]),
-                events("CIRC_MINOR", _MINOR_TEXTS, _MINOR, ["circuit", "status"]),
+                events("CIRC_MINOR", _CIRC, _CIRC_ID, ["circuit", "status"]),
             ],
             how="diagonal",
         ),
