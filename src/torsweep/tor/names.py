@@ -22,7 +22,9 @@ from torsweep.errors import InputError
 NAMES_FILE = Path(__file__).with_name("names.txt")
 
 _PARAMETER = re.compile(
-    r'(?:param(?:_value)?\w*\s*\([^"();]*,|[a-z]_str =)(?:\s|/\*.*?\*/)*"([A-Za-z][\w-]+)"', re.DOTALL
+    r'(?:param(?:_value)?\w*\s*\([^"();]*,|param_name =|[a-z]_str =(?= "cc_))'
+    r'(?:\s|/\*.*?\*/)*"([A-Za-z][\w-]+)"',
+    re.DOTALL,
 )
 _OPTION = re.compile(r'^\s*(?:CONF_VAR|OBSOLETE|V[A-Z_]*)\(\s*"?(\w+)', re.MULTILINE)
 
@@ -41,22 +43,18 @@ def require_known(
 
     ``key`` says where a name of either kind stands, or would; ``more`` are options that patches add.
     """
+    options = {name.lower() for name in known_names("option")}  # tor takes them in any case of letters.
     known = {"torrc": known_names("option"), "consensus": known_names("parameter")}
     called = {"torrc": "an option of a torrc", "consensus": "a consensus parameter"}
     for kind, other, names in (("torrc", "consensus", torrc), ("consensus", "torrc", consensus)):
         for name in names:
-            if name in known[kind] or name in more or (kind == "torrc" and _is_option(name)):
+            if name in known[kind] or name in more or (kind == "torrc" and name.lower() in options):
                 continue
             problem = f"is not {called[kind]} that Debian's tor knows{suggestion(name, known[kind])}"
             accepted = "tor's names; or a tor of your own that knows it"
             if name in known[other]:
                 problem, accepted = f"is {called[other]}, not {called[kind]}", key(other, name)
             raise InputError(problem, key=key(kind, name), value=name, accepted=accepted)
-
-
-def _is_option(name: str) -> bool:
-    """Whether tor has the option, in any case of letters."""
-    return name.lower() in map(str.lower, known_names("option"))
 
 
 def names_in(tarball: Path) -> Iterator[str]:

@@ -12,6 +12,7 @@ from torsweep.study.change import Sides, read_change
     ("torrc", "consensus", "problem"),
     [
         ((), ("cc_algg=0",), "--consensus: is not a consensus parameter .*did you mean 'cc_alg'"),
+        ((), ("DIR=1",), "--consensus: is not a consensus parameter"),
         (("NumCPUz 1",), (), "--torrc: is not an option of a torrc .*did you mean 'NumCPUs'"),
         (("cc_alg 0",), (), "--torrc: is a consensus parameter.*accepted: --consensus"),
     ],
@@ -21,7 +22,7 @@ def test_a_name_that_tor_does_not_know(torrc, consensus, problem):
         read_change(Sides(None, None, torrc, consensus, None))
 
 
-@pytest.mark.parametrize("name", ["cc_alg=0", "guard-n-primary-guards=1", "cc_vegas_alpha_exit=2"])
+@pytest.mark.parametrize("name", ["cc_alg=0", "guard-n-primary-guards-to-use=1", "cc_vegas_alpha_exit=2"])
 def test_parameters_that_tor_reads(name):
     assert read_change(Sides(None, None, (), (name,), None)).words == name
 
