@@ -155,15 +155,11 @@ def sample_relays(
 
 
 def _slower(relay: PopulationRelay, divisor: Fraction) -> PopulationRelay:
-    """``relay`` with a ``divisor``-th of its rates, rounded down, and at least tor's least rate."""
-
-    def slower(amount: int) -> int:
-        return max(int(amount / divisor), LEAST_TOR_RATE_BYTES_PER_S)
-
+    """``relay`` with a ``divisor``-th of its rates, rounded down; its link has at least tor's least rate."""
     return relay._replace(
-        capacity_bytes_per_s=slower(relay.capacity_bytes_per_s),
-        rate_bytes_per_s=slower(relay.rate_bytes_per_s),
-        burst_bytes=slower(relay.burst_bytes),
+        capacity_bytes_per_s=max(int(relay.capacity_bytes_per_s / divisor), LEAST_TOR_RATE_BYTES_PER_S),
+        rate_bytes_per_s=int(relay.rate_bytes_per_s / divisor),
+        burst_bytes=int(relay.burst_bytes / divisor),
     )
 
 

@@ -159,5 +159,7 @@ def test_a_divisor_slows_relays_and_changes_nothing_else(configured: Callable[..
     for before, after in zip(fast, slow, strict=True):
         for rate in ("capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"):
             assert getattr(after, rate) == max(getattr(before, rate) // 20, LEAST_TOR_RATE_BYTES_PER_S)
+        assert after.rate_floored == (before.rate_bytes_per_s // 20 < LEAST_TOR_RATE_BYTES_PER_S)
         kept = ("consensus_weight", "position", "refill_phase", "name")
         assert [getattr(before, name) for name in kept] == [getattr(after, name) for name in kept]
+    assert any(relay.rate_floored for relay in slow)
