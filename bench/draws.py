@@ -16,11 +16,14 @@ from pathlib import Path
 
 import polars as pl
 
-from bench.run_medians import quantiles_of_run
 from bench.writing import write_named_rows
 from torsweep.engines.prepare import write_run
+from torsweep.engines.run_spec import read_run
+from torsweep.engines.table_schema import STREAMS
 from torsweep.engines.tools import require_own_program
 from torsweep.runsets.derive import repeated
+from torsweep.runsets.run import read_table
+from torsweep.stats.streams.medians import run_quantiles
 
 DRAWS = 12
 TIMES = {"ttfb": "first", "ttlb": "last"}
@@ -29,7 +32,9 @@ NUMBERS = {"p10_s": "decile", "median_s": "median"}
 
 def quantiles(run: Path) -> dict[str, float]:
     """Web clients' quantiles of first and last bytes in the measured time, seconds."""
-    found = quantiles_of_run(run).filter(pl.col("kind") == "web")
+    spec = read_run(run)
+    streams = read_table(run, STREAMS).filter(pl.col("start_us") >= spec.warm_up_ns // 1_000, kind="web")
+    found = run_quantiles(streams.with_columns(seed=pl.lit(spec.seed)), [])
     web = {row["metric"]: row for row in found.iter_rows(named=True)}
     return {
         f"{time}_{name}": web[metric][number]

@@ -1,17 +1,16 @@
 """Comparisons in the model: what chance does, and how often a change is shown that the plan promises to show.
 
     python -m bench.model_pairs spread small_live ci --out configs/spread.csv
-    python -m bench.model_pairs estimators small_live --measured '2 min' --out docs/tables/estimators.csv
     python -m bench.model_pairs promise small_live --change scheduler=kist_20ms --networks 8 --out promise.csv
 
 In: configurations of networks. In the model nothing differs between two runs of one network unless it is made
 to: one side's clients start up to a millisecond later, and what differs is what follows. With ``free`` paths,
 those of one side are drawn from another seed, too.
 
-Out of ``spread``: the rows of these networks (:mod:`bench.spread`). Out of ``estimators``: those of
-:mod:`bench.estimators`. Out of ``promise``: a row for each measure: the change that so many networks promise
-to show (from the spreads, as a dry run has it), the mean change of all comparisons, and how many of them show
-it; each is on networks of its own, which are not those of the spreads.
+Out of ``spread``: the rows of these networks (:mod:`bench.spread`). Out of ``promise``: a row for each
+measure: the change that so many networks promise to show (from the spreads, as a dry run has it), the mean
+change of all comparisons, and how many of them show it; each is on networks of its own, which are not those
+of the spreads.
 """
 
 from __future__ import annotations
@@ -19,17 +18,15 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from math import expm1
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from bench import estimators
-from bench.spread import log_ratios, rows_of, write_spreads
+from bench.spread import Ratios, log_ratios, rows_of, write_spreads
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.traffic import KIND_NAMES
@@ -48,9 +45,6 @@ from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, spread_
 from torsweep.stats.inference.power import smallest_shown
 from torsweep.storage import write_text
 from torsweep.study.document import TRAFFIC_OF, USUAL_OPTIONS
-from torsweep.units import SECOND_NS
-
-T = TypeVar("T")
 
 LATER_NS = 1_000_000
 """How much longer the window is in which the clients of one side start."""
@@ -70,16 +64,10 @@ def asked(warm_up: str, measured: str) -> Experiment:
 
 
 def compared(
-    of: Callable[[Path, Path], T],
-    name: str,
-    seed: int,
-    experiment: Experiment,
-    era: str,
-    pairing: str,
-    change: str,
-) -> tuple[str, T]:
-    """What ``of`` says of the runs of both sides: of a comparison of ``change`` (nothing, or ``knob=level``)
-    with the baseline on one network, whose checksum comes first."""
+    name: str, seed: int, experiment: Experiment, era: str, pairing: str, change: str
+) -> tuple[str, Ratios]:
+    """The checksum of a network, and how far the sides of a comparison on it are apart: the baseline, and
+    ``change`` (nothing, or ``knob=level``)."""
     sampled = sample_network(load_network_config(name), seed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -98,7 +86,7 @@ def compared(
             run.write(folder / side)
             command = [str(require_own_program(MODEL_ENGINE)), "run", str(folder / side)]
             subprocess.run(command, check=True, capture_output=True)
-        return sha256_of_file(folder / "network/network.json"), of(folder / "one", folder / "other")
+        return sha256_of_file(folder / "network/network.json"), log_ratios(folder / "one", folder / "other")
 
 
 def write_model_spreads(options: argparse.Namespace) -> None:
@@ -107,22 +95,8 @@ def write_model_spreads(options: argparse.Namespace) -> None:
     for name, pairing in product(options.networks_of, (PATHS, FREE)):
         where = (name, MODEL_ENGINE, options.era, pairing)
         seeds = range(1, options.networks + 1)
-        pairs = (
-            (where, *compared(log_ratios, name, seed, experiment, options.era, pairing, "")) for seed in seeds
-        )
+        pairs = ((where, *compared(name, seed, experiment, options.era, pairing, "")) for seed in seeds)
         write_spreads(rows_of(pairs), options.out)
-
-
-def write_model_estimators(options: argparse.Namespace) -> None:
-    """The rows of each network, with common paths."""
-    experiment = asked(options.warm_up, options.measured)
-    for name in options.networks_of:
-        key = (name, MODEL_ENGINE, experiment.measured // SECOND_NS, "the same twice")
-        found = (
-            compared(estimators.estimates, name, seed, experiment, options.era, PATHS, "")[1]
-            for seed in range(1, options.networks + 1)
-        )
-        estimators.write_rows(estimators.rows_of((key, each) for each in found), options.out)
 
 
 def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
@@ -130,9 +104,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     (name,), many = options.networks_of, options.networks
     experiment = asked(options.warm_up, options.measured)
     seeds = range(FIRST_SEED, FIRST_SEED + REPEATS * many)
-    found = [
-        compared(log_ratios, name, seed, experiment, options.era, PATHS, options.change)[1] for seed in seeds
-    ]
+    found = [compared(name, seed, experiment, options.era, PATHS, options.change)[1] for seed in seeds]
     design, together, spreads = Design().look(many), bonferroni(CONFIDENCE, LINES), read_spreads()
     for kind, metric, seconds in found[0]:
         rows = spreads_of(spreads, name, MODEL_ENGINE, kind, metric, era=options.era, pairing=PATHS)
@@ -159,7 +131,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
 def main(arguments: list[str] | None = None) -> None:
     """Write the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench.model_pairs")
-    parser.add_argument("what", choices=("spread", "estimators", "promise"))
+    parser.add_argument("what", choices=("spread", "promise"))
     parser.add_argument("networks_of", nargs="+", metavar="NETWORK", help="configurations")
     parser.add_argument("--networks", type=int, default=16, help="how many of each")
     parser.add_argument("--era", default=USUAL_OPTIONS["era"])
@@ -170,8 +142,6 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.what == "spread":
         write_model_spreads(options)
-    elif options.what == "estimators":
-        write_model_estimators(options)
     else:
         write_text(options.out, pl.DataFrame(list(promised(options))).write_csv())
 

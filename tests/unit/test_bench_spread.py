@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bench import estimators
 from bench.model_pairs import main as model_pairs
 from bench.spread import ended_at, main
 from tests.several_sources import FAST, SLOW, leave_run
@@ -59,21 +58,6 @@ def test_the_spread_is_that_of_the_same_downloads_and_other_rows_are_kept(tmp_pa
 
 
 WEB = ("emulation", "web", "ttfb")
-
-
-def test_every_estimator_has_the_spread_of_what_it_compares(tmp_path):
-    for seed, slower in ((1, 1.1), (2, 1.2)):
-        leave_run(tmp_path, "emulation", SLOW, seed)
-        directory = leave_run(tmp_path / "other", "emulation", SLOW, seed, slower=slower)
-        read_run(directory).model_copy(update={"variant": {"tor": "slower"}}).write(directory)
-        finish_run(directory, engine="emulation", engine_version="1.0")
-    out = tmp_path / "estimators.csv"
-    for _ in range(2):  # Rows replace those of the same runs.
-        estimators.main([str(tmp_path), "--out", str(out)])
-    assert pl.read_csv(out)["metric"].to_list() == ["ttfb", "ttlb"]
-    first = pl.read_csv(out).row(0, named=True)
-    for name in estimators.ESTIMATORS:
-        assert first[name] == pytest.approx(log(1.2 / 1.1) / np.sqrt(2), rel=0.1), name
 
 
 def test_runs_that_are_not_alike_say_nothing(tmp_path):

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bench.guard_phase import phases
 from bench.stair_phase import rows_of_run
 from tests.synthetic import Size, record_tables, write_run
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
@@ -52,6 +51,3 @@ def test_what_leaves_with_a_refill_is_in_phase(tmp_path: Path) -> None:
     assert row["opening_in_phase"] < 0.1
     assert (row["connected_in_phase"], row["first_byte_in_phase"]) == pytest.approx((1.0, 1.0), abs=1e-6)
     assert row["depth_request"] > 0.9 > 0.3 > abs(row["depth_opening"])
-    alone = phases(run, guard.name)
-    assert (alone["downloads"], alone["request_in_phase"], alone["after_ms"] % 1000) == (COUNT, 1.0, 0)
-    assert alone["opening_in_phase"] < 0.1
