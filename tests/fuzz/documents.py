@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tests.fuzz.directory_texts import bandwidth_text, consensus_text, descriptor_text
+from tests.directory_texts import bandwidth_text, consensus_text, descriptor_text
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
 from tests.fuzz.properties import Target
 from tests.small_network import equal_rtts, small_network
@@ -201,7 +201,7 @@ def _rates(folder: Path) -> None:
 
 
 def _directory(folder: Path) -> None:
-    (folder / "consensus").write_text(consensus_text(4))
+    (folder / "consensus").write_text(consensus_text())
     (folder / "descriptors").write_text("".join(descriptor_text(number) for number in range(4)))
 
 

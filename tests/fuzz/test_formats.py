@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.cases import FORMATS, check, examples, targets_of
+from tests.fuzz.properties import Outcome, require_sound
 
 MORE_EXAMPLES = "FUZZ_EXAMPLES"
 
@@ -40,3 +41,12 @@ def test_no_damage_breaks_a_command(folder: Path, name: str) -> None:
         check(folder, name, example)
 
     damage()
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [(1, "torsweep: no"), (101, "panicked at"), (2, "one\ntwo"), (2, ""), (0, "Traceback (most"), (-6, "")],
+)
+def test_what_is_not_sound_is_found(outcome: tuple[int, str]) -> None:
+    with pytest.raises(AssertionError):
+        require_sound(Outcome(*outcome))

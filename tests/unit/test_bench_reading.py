@@ -7,7 +7,6 @@ import lzma
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from bench import reading
 from torsweep.engines.shadow.read import write_tables
@@ -36,12 +35,3 @@ def test_times_that_are_not_tgentools_are_counted(tmp_path: Path) -> None:
     summary["time_to_first_byte_recv"]["307200"]["1"][0] += 1e-6
     file.write_bytes(lzma.compress(json.dumps(document).encode()))
     assert reading.differences(logs, tmp_path) == 1
-
-
-def test_tools_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "KINDS", {"logs": (1, False, True)})
-    monkeypatch.setattr(reading.shutil, "which", lambda _: None)
-    monkeypatch.setattr(reading, "timed", lambda *_: (2.0, 1.0))
-    page = reading.table(reading.measure(tmp_path, 2), 2, 10**8)
-    assert "skipped: no tgentools, oniontracetools on PATH" in page
-    assert "2.00, 1.00" in page

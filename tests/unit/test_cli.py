@@ -134,10 +134,3 @@ def test_a_wrong_command_line_is_exit_code_2_without_a_traceback(arguments):
     assert result.returncode == 2
     assert "nonsense" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-@pytest.mark.parametrize("command", ["network", "latency", "bandwidth", "relays", "config", "run", "results"])
-def test_every_stage_has_its_commands(command):
-    result = run_torsweep(command, "--help")
-    assert result.returncode == 0, result.stderr
-    assert f"torsweep {command}" in result.stdout

@@ -29,10 +29,6 @@ def _own(file: str, of: str) -> Path:
     return path
 
 
-def test_the_checkout_is_where_this_test_stands():
-    assert (CHECKOUT / "tests/unit/test_home.py").samefile(__file__)
-
-
 def test_in_the_checkout_paths_stay_as_they_are(monkeypatch):
     monkeypatch.chdir(CHECKOUT)
     assert find(SHIPPED) == SHIPPED == experiment_path("refill_sweep")

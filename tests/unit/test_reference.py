@@ -8,8 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from docs.generate.__main__ import FOLDER, NOTEBOOK, pages
-from docs.generate.accepted import accepted, default
-from docs.generate.markdown import prose, sentence, slug, table
+from docs.generate.markdown import slug
 from docs.generate.thumbnails import WIDTH_PX, shrink
 
 
@@ -28,43 +27,6 @@ def test_links_within_the_reference_lead_to_headings(generated):
         for page, anchor in re.findall(r"\]\(([\w-]+\.md)?#([\w-]+)\)", text):
             headings = re.findall(r"^#+ (.*)$", generated[page or name], re.MULTILINE)
             assert anchor in map(slug, headings), (name, page, anchor)
-
-
-def test_docstrings_become_markdown():
-    assert prose("Of :class:`~torsweep.config.knob.Knob`\n    and ``level``.") == "Of `Knob` and `level`."
-    assert sentence("what it asks") == "What it asks."
-    assert table(("a", "b"), [("x|y", "z")]) == ["| a | b |", "|---|---|", "| x\\|y | z |", ""]
-    assert table(("a",), []) == []
-    assert slug("traffic.web, traffic.bulk") == "trafficweb-trafficbulk"
-
-
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"type": "integer", "minimum": 0, "maximum": 1000}, "a whole number from 0 to 1,000"),
-        ({"type": "integer", "minimum": 0, "exclusiveMaximum": 8}, "a whole number from 0 to 7"),
-        ({"type": "string", "x-least": "0 s", "x-most": "24 h"}, "`0 s` to `24 h`"),
-        ({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}, "`a`, `b`"),
-        ({"type": "array", "items": {"$ref": "#/$defs/Part"}}, "a list of: link to Part"),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, "{NAME: a text}"),
-        ({"type": ["string", "boolean"]}, "a text or `true`, `false`"),
-    ],
-)
-def test_what_a_key_accepts_in_words(schema, words):
-    assert accepted(schema, "link to {}".format) == words
-
-
-@pytest.mark.parametrize(
-    ("value", "required", "shown"),
-    [
-        (None, True, "required"),
-        (None, False, ""),
-        (False, False, "`false`"),
-        ({"name": "king"}, False, "`king`"),
-    ],
-)
-def test_defaults_are_as_a_file_has_them(value, required, shown):
-    assert default({"default": value}, required) == shown
 
 
 def test_a_thumbnail_keeps_the_colours_of_thin_lines(tmp_path):

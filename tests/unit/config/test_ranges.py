@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
@@ -65,6 +66,33 @@ def test_every_number_has_a_least_and_a_most(model: type[BaseModel]):
         assert one.keys() & {"maximum", "exclusiveMaximum"}, where
     for where, one in quantities.items():
         assert {"x-least", "x-most"} <= one.keys(), where
+
+
+WRONG = {"bool": ("yes", "true", 1, 0, None), "int": ("5", True, 5.5, 10**400), "float": ("5", True, 10**400)}
+"""What stands for no switch and no number, by pydantic's name of the type."""
+
+
+def _plain(schema: Any) -> Iterator[dict[str, Any]]:
+    """The switches and numbers in pydantic's schema of a model; keys of mappings are texts in a file, and
+    quantities are numbers without ends there."""
+    if isinstance(schema, list | tuple):
+        schema = dict(enumerate(schema))
+    if isinstance(schema, dict):
+        if schema.get("type") in WRONG and (schema["type"] == "bool" or schema.keys() & {"ge", "gt"}):
+            yield schema
+        for key, inner in schema.items():
+            if key not in ("keys_schema", "serialization", "metadata"):
+                yield from _plain(inner)
+
+
+@pytest.mark.parametrize("model", FILES, ids=lambda model: model.__name__)
+def test_switches_and_numbers_are_not_guessed_from_other_values(model: type[BaseModel]):
+    found = list(_plain(model.__pydantic_core_schema__))
+    assert found
+    for one in found:
+        for wrong in (*WRONG[one["type"]], float("nan"), float("inf")):
+            with pytest.raises(ValidationError):
+                SchemaValidator(one).validate_python(wrong)
 
 
 @pytest.mark.parametrize(

@@ -234,8 +234,3 @@ def test_which_consensus_parameters_are_about_paths() -> None:
         "DoSCircuitCreationEnabled",
     )
     assert not any(OptionBundle(consensus={name: 1}).about_paths for name in others)
-
-
-def test_another_pairing_is_refused() -> None:
-    with pytest.raises(InputError, match=r"pairing: .*got 'all'; accepted: 'free', 'paths'"):
-        _experiment(pairing="all")

@@ -51,19 +51,7 @@ def test_more_guards_than_relays_that_can_be_one_are_refused(network, tmp_path):
     assert _run(network, tmp_path / "run", "guards=3").tor.guards == 3
 
 
-def test_a_network_of_another_load_is_refused(network, tmp_path):
-    with pytest.raises(
-        InputError, match=r"load: the network was sampled at another level than the variant's"
-    ):
-        _run(network, tmp_path / "run", "load=0.5")
-    assert _run(network, tmp_path / "run", "load=1").variant["load"] == "1"
-
-
-def test_a_network_of_other_latencies_is_refused(network, tmp_path):
-    _edit(network, config={"relays": 5, "latency": {"name": "planetlab", "file": None, "use": "fit"}})
-    with pytest.raises(InputError, match=r"latency: .*another level.*got 'planetlab'; accepted: atlas-2023"):
-        _run(network, tmp_path / "run", "latency=atlas-2023")
-    assert _run(network, tmp_path / "run", "latency=planetlab").variant["latency"] == "planetlab"
+PLANETLAB = {"latency": {"name": "planetlab", "file": None, "use": "fit"}}
 
 
 @pytest.mark.parametrize(
@@ -75,10 +63,14 @@ def test_a_network_of_other_latencies_is_refused(network, tmp_path):
         ({}, "loss=0.01", r"loss\.share: .*another level.*; accepted: 0\.01"),
         ({"loss": {"share": 0.01}}, "loss=0", r"loss\.share: .*another level.*, got 0\.01; accepted: 0\.0"),
         ({}, "weights=mine", r"weights: .*another level.*; accepted: mine"),
+        ({"load": 1}, "load=1", None),
+        ({"load": 1}, "load=0.5", r"load: the network was sampled at another level than the variant's"),
+        (PLANETLAB, "latency=planetlab", None),
+        (PLANETLAB, "latency=atlas-2023", r"latency: .*another level.*got 'planetlab'; accepted: atlas-2023"),
         ({"weights": {"name": None, "file": "a.v3bw"}}, "weights=sampled", r"weights: .*another level"),
     ],
 )
-def test_a_network_is_of_the_loss_and_the_weights_asked_for(network, tmp_path, config, variant, said):
+def test_a_network_is_at_the_levels_asked_for(network, tmp_path, config, variant, said):
     _edit(network, config=config)
     if said is None:
         _run(network, tmp_path / "run", variant)

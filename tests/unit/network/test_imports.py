@@ -10,6 +10,7 @@ from pathlib import Path
 import polars
 import pytest
 
+from tests.directory_texts import consensus_text, descriptor_text
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import import_bandwidth
@@ -173,58 +174,10 @@ def test_staged_relays_keep_rates_and_positions_and_lose_names(tmp_path: Path) -
     assert population.weight_share["guard"] == pytest.approx(0.25)
 
 
-CONSENSUS_HEAD = """network-status-version 3
-vote-status consensus
-consensus-method 28
-valid-after 2012-04-04 10:00:00
-fresh-until 2012-04-04 11:00:00
-valid-until 2012-04-04 13:00:00
-voting-delay 300 300
-known-flags BadExit Exit Fast Guard Running Stable Valid
-"""
-CONSENSUS_FOOT = """directory-footer
-bandwidth-weights Wbd=0 Wbe=0
-directory-signature {hex} {hex}
------BEGIN SIGNATURE-----
-AAAA
------END SIGNATURE-----
-"""
-
-
-def consensus_text(flags_and_weights: list[tuple[str, int]]) -> str:
-    entries = []
-    for number, (flags, weight) in enumerate(flags_and_weights):
-        identity = "AAAAAAAAAAAAAAAAAAAAAAAAA" + chr(ord("A") + number) + "A"
-        entries.append(
-            f"r relay{number} {identity} {'B' * 27} 2012-04-04 09:00:00 10.0.0.{number + 1} 9001 0\n"
-            f"s {flags}\nw Bandwidth={weight}\np reject 1-65535\n"
-        )
-    return CONSENSUS_HEAD + "".join(entries) + CONSENSUS_FOOT.format(hex="A" * 40)
-
-
-def descriptor_text(number: int, hour: int, rate: int, observed: int) -> str:
-    # The identity that consensus_text gives relay NUMBER, in hexadecimal.
-    fingerprint = f"{16 * number:040X}"
-    spaced = " ".join(fingerprint[at : at + 4] for at in range(0, 40, 4))
-    return (
-        "@type server-descriptor 1.0\n"
-        f"router relay{number} 10.0.0.{number + 1} 9001 0 0\nplatform Tor 0.2.2 on Linux\n"
-        f"published 2012-04-04 {hour:02d}:00:00\nfingerprint {spaced}\nuptime 100\n"
-        f"bandwidth {rate} {2 * rate} {observed}\nreject *:*\nrouter-signature\n"
-        "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
-    )
-
-
 @pytest.fixture
 def documents(tmp_path: Path) -> tuple[Path, Path]:
     consensus, descriptors = tmp_path / "consensus", tmp_path / "descriptors"
-    flags = [
-        ("Fast Guard Running Valid", 100),
-        ("Exit Fast Running Valid", 50),
-        ("BadExit Exit Fast Running Valid", 30),
-        ("Exit Fast Guard Running Valid", 20),
-    ]
-    consensus.write_text(consensus_text(flags))
+    consensus.write_text(consensus_text())
     descriptors.mkdir()
     for number in range(4):
         (descriptors / f"old{number}").write_text(descriptor_text(number, 1, 10_000, 11_000))

@@ -50,12 +50,6 @@ def test_runs_and_stages_have_their_places():
     assert str(network_directory("paper", 3)) == "results/networks/paper/3"
 
 
-def test_a_load_is_a_network_of_its_own():
-    loaded = Variant.parse("refill_interval=10ms+load=0.5")
-    assert loaded.network_key("paper") == "paper+load=0.5"
-    assert "/paper+load=0.5/3/refill_interval=10ms+load=0.5" in str(PLAN.run_directory(loaded, 3))
-
-
 @pytest.mark.parametrize("name", sorted(file.parent.name for file in EXPERIMENTS_DIRECTORY.glob("*/*.yaml")))
 def test_the_workflow_takes_every_network_of_every_plan(name):
     constraint = re.search(r'^    network=r"(.*)",$', Path("Snakefile").read_text(), re.MULTILINE)
@@ -108,14 +102,6 @@ def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
     assert runs[0].endswith("/ci/1/refill_interval=1000ms+circuit_policy=ewma")
     assert runs[1].endswith("/ci/2/refill_interval=1000ms+circuit_policy=ewma")
     assert runs[2].endswith("/ci/1/refill_interval=1000ms+circuit_policy=round_robin")
-
-
-def test_loads_run_on_networks_of_their_own():
-    wildcards = SimpleNamespace(**{**IN_CI, "plan": "loads"})
-    networks = Paths({"replicates": 1}).networks(wildcards)
-    assert networks == [
-        f"results/networks/ci+load={load}/1/network.json" for load in ("0.5", "0.8", "1", "1.1")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -201,17 +187,6 @@ def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
     code, said = _refusal(capsys, paths.asked, "mine")
     assert code == 2
     assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
-
-
-def test_what_does_not_fit_a_network_is_left_out_and_named(monkeypatch, capsys):
-    def refuse(experiment, plan):
-        raise InputError("does not fit")
-
-    monkeypatch.setattr(paths_module, "require_fitting_networks", refuse)
-    paths = Paths({})
-    assert not paths._can_run("refill_sweep")
-    assert not paths._can_run("refill_sweep")
-    assert capsys.readouterr().err == "torsweep: refill_sweep is left out: does not fit\n"
 
 
 def test_a_licence_is_checked_at_the_start(capsys):

@@ -11,25 +11,9 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import knob_name, level_name, looks
+from plotting.drawing.palette import level_name, looks
 from torsweep.config.experiment import load_experiment
 from torsweep.config.knobs import KNOBS
-
-LEVELS = {
-    "refill_interval": ["1000ms", "200ms", "100ms", "50ms", "20ms", "10ms", "5ms"],
-    "scheduler": ["kist", "kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
-    "guards": ["1", "2", "3"],
-    "load": ["0.5", "0.8", "1", "1.1"],
-    "tor": ["stock", "plain", "merge_base", "my_branch"],
-    "source": ["emulation", "cellsim", "cellsim+tcp=linux_6_18", "cellsim+replay=shadow", "shadow"],
-}
-
-
-@pytest.mark.parametrize("knob", LEVELS)
-def test_levels_of_a_plan_differ_in_colour_and_without_it(knob: str) -> None:
-    drawn = list(looks(knob, LEVELS[knob]).values())
-    assert len({one.colour for one in drawn}) == len(drawn)
-    assert len({(one.dashes, one.marker) for one in drawn}) == len(drawn)
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9_.]{1,12}", fullmatch=True), min_size=1, max_size=20, unique=True))
@@ -58,11 +42,6 @@ def test_a_level_has_the_look_that_its_knob_states() -> None:
 )
 def test_levels_in_words(level: str, name: str) -> None:
     assert level_name(level) == name
-
-
-def test_knobs_in_words() -> None:
-    assert knob_name("refill_interval") == "Refill interval"
-    assert knob_name("ewma_half_life") == "EWMA half life"
 
 
 def test_facets_by_rule() -> None:

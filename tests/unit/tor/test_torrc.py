@@ -197,16 +197,6 @@ def test_the_clock_is_chosen_by_the_environment() -> None:
     }
 
 
-def test_a_relay_without_a_relay_is_refused() -> None:
-    with pytest.raises(ValueError, match="without the relay"):
-        torrc("relay", VALUES, tor_settings("2012", {}))
-
-
-def test_a_value_that_is_missing_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        torrc("client", {}, tor_settings("2012", {}))
-
-
 KNOWN = known_options()
 PLAIN = KNOWN - SERIES_OPTIONS
 OLD = PLAIN - SINCE_048

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+RELAYS = (
+    ("Fast Guard Running Valid", 100),
+    ("Exit Fast Running Valid", 50),
+    ("BadExit Exit Fast Running Valid", 30),
+    ("Exit Fast Guard Running Valid", 20),
+)
+"""Flags and weights."""
 
-def consensus_text(relays: int) -> str:
-    """A consensus of so many relays, whose identities :func:`descriptor_text` gives."""
-    flags = ("Fast Guard Running Valid", "Exit Fast Running Valid", "Exit Fast Guard Running Valid")
+
+def consensus_text() -> str:
+    """A consensus of :data:`RELAYS`, whose identities :func:`descriptor_text` gives."""
     entries = "".join(
         f"r relay{n} {'A' * 25}{chr(ord('A') + n)}A {'B' * 27} 2012-04-04 09:00:00 10.0.0.{n + 1} 9001 0\n"
-        f"s {flags[n % 3]}\nw Bandwidth={100 + n}\np reject 1-65535\n"
-        for n in range(relays)
+        f"s {flags}\nw Bandwidth={weight}\np reject 1-65535\n"
+        for n, (flags, weight) in enumerate(RELAYS)
     )
     return (
         "network-status-version 3\nvote-status consensus\nconsensus-method 28\n"
@@ -21,14 +28,15 @@ def consensus_text(relays: int) -> str:
     )
 
 
-def descriptor_text(number: int) -> str:
-    """The server descriptor of relay ``number``."""
+def descriptor_text(number: int, hour: int = 9, rate: int = 20_000, observed: int = 50_000) -> str:
+    """The server descriptor of relay ``number``, published at ``hour``; bytes a second."""
     fingerprint = f"{16 * number:040X}"
     spaced = " ".join(fingerprint[at : at + 4] for at in range(0, 40, 4))
     return (
         f"@type server-descriptor 1.0\nrouter relay{number} 10.0.0.{number + 1} 9001 0 0\n"
-        f"platform Tor 0.2.2 on Linux\npublished 2012-04-04 09:00:00\nfingerprint {spaced}\nuptime 100\n"
-        "bandwidth 20000 40000 50000\nreject *:*\nrouter-signature\n"
+        f"platform Tor 0.2.2 on Linux\npublished 2012-04-04 {hour:02d}:00:00\n"
+        f"fingerprint {spaced}\nuptime 100\n"
+        f"bandwidth {rate} {2 * rate} {observed}\nreject *:*\nrouter-signature\n"
         "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
     )
 
