@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from plotting.drawing.facets import Facets, levels_text
+from plotting.drawing.facets import Facets, folded, levels_text
 from plotting.drawing.palette import level_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas, nothing
@@ -34,6 +34,8 @@ MOST_LINES = 12
 """Contrasts in a panel: where a plan has more, those from the baseline's level are drawn."""
 
 _POINT_IN, _GAP_IN, _NAME_IN = 0.085, 0.07, 0.27
+_TEXT_IN, _MOST_LETTERS = 0.13, 40
+"""The height of a line of text, and how long one may be."""
 _LEAST_REACH, _ROOM = np.log(1.5), 1.8
 """How far a panel reaches at least, and how far beyond its farthest ratio, in logarithms."""
 _TICKS = ((0.7, 1, 1.4), (0.5, 0.7, 1, 1.4, 2), (0.2, 0.5, 1, 2, 5), (0.01, 0.1, 1, 10, 100))
@@ -57,9 +59,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         "Ratios of medians: geometric means over the networks of both variants, with 95 % t-intervals, "
         f"paired by network; hollow: one network, no interval; grey: within ±{NO_DIFFERENCE_BELOW:.0%}.{some}"
     )
-    # A line's name takes two lines of text.
+    # A line's name takes two lines of text or more.
     facets = Facets.of({SOURCE: source.knobs.get(SOURCE) or [source.provenance.engine]})
     each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(facets.levels))
+    names = list(map(_line_name, lines))
+    each_in = max(each_in, _TEXT_IN * max((name.count("\n") + 1 for name in names), default=0))
     figure = canvas(TEXT_WIDTH_IN, 0.9 + each_in * len(lines), caption)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (kind, metric) in zip(axes, panels, strict=True):
@@ -67,7 +71,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.axvline(1, color=GREY, linewidth=0.7)
         _panel(axis, facets, points.filter(kind=kind, metric=metric), lines)
         axis.set(title=f"{kind.capitalize()}, {SHOWN_METRICS[metric]}", xlabel="Ratio (to / from)")
-    axes[0].set_yticks(range(len(lines)), list(map(_line_name, lines)))
+    axes[0].set_yticks(range(len(lines)), names)
     axes[0].set_ylim(len(lines) - 0.5, -0.5)
     facets.legend(figure, marker=True)
     return figure, points, caption
@@ -84,7 +88,8 @@ def _lines(points: pl.DataFrame, baseline: Mapping[str, str]) -> tuple[list[_Lin
 def _line_name(line: _Line) -> str:
     knob, at, one, other = line
     held = ", ".join(level_name(level) for level in at.split(", ") if level)
-    return f"{levels_text({knob: one})} → {level_name(other)}" + (f"\n{held}" if held else "")
+    text = f"{levels_text({knob: one})} → {level_name(other)}" + (f"\n{held}" if held else "")
+    return folded(text, _MOST_LETTERS)
 
 
 def _panel(axis: Axes, facets: Facets, points: pl.DataFrame, lines: Sequence[_Line]) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import signed_percent
-from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
+from plotting.drawing.facets import MARK, Facets, as_pandas, at, folded, levels_text
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.network.model import POSITIONS
@@ -56,13 +56,12 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = at(_drawn(source.summary("measure_differences")), held)
     varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
     shown = [f"Only {levels_text(held)} is shown."] * bool(held)
-    several = len(source.provenance.seeds) > 1
     caption = source.caption(
         f"Change against {levels_text(varying)}, paired by network; of shares, in percentage points.",
         *shown,
-        "Lines: 95 % t-intervals over networks; those too long for the axis are cut."
-        if several
-        else source.band_note(),
+        source.band_note()
+        if source.few
+        else "Lines: 95 % t-intervals over networks; those too long for the axis are cut.",
     )
     if points.is_empty():
         return nothing("No measure to compare with the baseline", points, caption)
@@ -80,7 +79,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             _finish(axis, of_topic, named=axis is row[0])
         row[0].set_title(topic, loc="left", size=NORMAL_PT, weight="bold", x=0)
     for axis, column in zip(grid[0], facets.columns, strict=True):
-        axis.set_title(levels_text(column))
+        axis.set_title(folded(levels_text(column), 24))
     for axis in grid[-1]:
         axis.set_xlabel("Change (%)")
     facets.legend(figure, marker=True)

@@ -8,6 +8,7 @@ rows.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -24,12 +25,17 @@ from matplotlib.lines import Line2D
 from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, THEME
+from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.looks import Look
 
 NUMBER = re.compile(r"[0-9.]+\Z")
 PLACE = ("row", "column")
 """Columns that :meth:`Facets.place` adds: the names of a point's panel."""
+
+_LETTER = 0.6
+"""How wide a letter is, as a part of its height."""
+_ROW_LETTERS = 24
+"""How long a line of the name of a row may be."""
 
 _BAND, _EDGES = so.Band(alpha=0.22), so.Band(alpha=0, edgealpha=0.8, edgewidth=0.6)
 
@@ -137,12 +143,13 @@ class Facets:
         """
         plot.label(x=bottom, y="").on(figure).plot()
         pairs = list(product(things, self.rows))
+        letters = int(figure.get_figwidth() * 72 / len(self.columns) / NORMAL_PT / _LETTER)
         grid = np.reshape(np.array(figure.axes), (len(pairs), len(self.columns)))
         panels = []
         for (thing, row), line in zip(pairs, grid, strict=True):
-            line[0].set_ylabel(row_name(thing, row))
+            line[0].set_ylabel(folded(row_name(thing, row), _ROW_LETTERS))
             for axis, column in zip(line, self.columns, strict=True):
-                axis.set_title(levels_text(column) if axis in grid[0] else "")
+                axis.set_title(folded(levels_text(column), letters) if axis in grid[0] else "")
                 if empty and not axis.has_data():
                     say_nothing_is_here(axis, empty)
                 panels.append(Panel(axis, thing, {**row, **column}))
@@ -176,15 +183,22 @@ class Facets:
 
 
 def legend_above(figure: Figure, handles: list[Any], handlelength: float, title: str | None = None) -> None:
-    """A legend of ``handles`` above the panels, in as many columns as fit."""
-    names = [str(handle.get_label()) for handle in handles]
+    """A legend of ``handles`` above the panels, in as many columns as fit; long names take several lines."""
     # In letters of the legend: handle, gap and name, each letter a little more than half as wide as high.
     entry, room = handlelength + 2, figure.get_figwidth() * 72 / SMALL_PT
+    for handle in handles:
+        handle.set_label(folded(str(handle.get_label()), int((room - entry) / _LETTER)))
+    names = [max(str(handle.get_label()).split("\n"), key=len) for handle in handles]
     in_one_line = entry * len(names) + 0.55 * len("".join(names)) <= room
     fitting = len(names) if in_one_line else max(int(room / (entry + 0.55 * len(max(names, key=len)))), 1)
     columns = -(-len(handles) // -(-len(handles) // fitting))
     where: Any = {"loc": "outside upper center", "borderaxespad": 0.1}
     figure.legend(handles=handles, ncols=columns, title=title, handlelength=handlelength, **where)
+
+
+def folded(text: str, letters: int) -> str:
+    """``text`` in lines of at most so many letters."""
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, letters))
 
 
 def at(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """Paired differences against the baseline, as a forest plot.
 
 In: differences.csv. Out: a panel for each kind and metric, a line for each variant: the mean over networks of
-the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin). An interval of
-two or three networks can be tens of times as wide as its mean: it is cut, and ends in an arrow.
+the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin); of two or three
+networks, the lowest and the highest (thin). An interval that leaves the panel is cut, and ends in an arrow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import say_nothing_is_here, signed_percent
-from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
+from plotting.drawing.facets import MARK, Facets, as_pandas, at, folded, levels_text
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, THEME, canvas
 from torsweep.runsets.reading import SOURCE
@@ -24,10 +24,12 @@ from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
-_COLUMN_LETTERS = 28
-"""How long the name of a line may be in a figure of one column."""
+_COLUMN_LETTERS, _MOST_LETTERS = 28, 40
+"""How long the name of a line may be in a figure of one column, and in one line of text of a wider one."""
 _INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
 """Each interval, and the width of its line in points."""
+_EXTREMES = {"relative": 0.8}
+"""The same of a few networks."""
 
 
 def how_to_read() -> str:
@@ -54,20 +56,21 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
     if len(compared) == 1:
         several = "Lines: 95 % t-intervals over networks."
-    notes.append(several if len(source.provenance.seeds) > 1 else source.band_note())
+    notes.append(source.band_note() if source.few else several)
     caption = source.caption(*notes)
-    height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
-    lines = [_name(source, variant) for variant in compared]
+    lines = [folded(_name(source, variant), _MOST_LETTERS) for variant in compared]
+    text_lines = max((line.count("\n") + 1 for line in lines), default=1)
+    height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * text_lines * max(len(compared), 1))
     # Names of sources, and long names, take the room of a panel.
     wide = SOURCE in source.knobs or any(len(line) > _COLUMN_LETTERS for line in lines)
     figure = canvas(TEXT_WIDTH_IN if wide else COLUMN_WIDTH_IN, height_in, caption)
     panels = list(product(kinds, _METRICS))
     placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
     named = [
-        at(frame, variant).with_columns(line=pl.lit(_name(source, variant)))
+        at(frame, variant).with_columns(line=pl.lit(folded(_name(source, variant), _MOST_LETTERS)))
         for frame, variant in product(placed, compared or variants)
     ]
-    _plot(pl.concat(named), facets, kinds, lines).on(figure).plot()
+    _plot(pl.concat(named), facets, kinds, lines, _EXTREMES if source.few else _INTERVALS).on(figure).plot()
     for axis, (kind, metric), frame in zip(figure.axes, panels, placed, strict=True):
         _finish(axis)
         axis.set_title(f"{kind_title(kind)}, {_METRICS[metric]}")
@@ -77,7 +80,9 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _plot(points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[str]) -> so.Plot:
+def _plot(
+    points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[str], ranges: dict[str, float]
+) -> so.Plot:
     plot = (
         so.Plot(as_pandas(points), x="relative", y="line", color=facets.knob)
         .facet(col="metric", row="kind", order={"col": list(_METRICS), "row": kinds})
@@ -86,7 +91,7 @@ def _plot(points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[st
         .label(x="Change (%)", y="")
         .theme(THEME)
     )
-    for name, width in _INTERVALS.items():
+    for name, width in ranges.items():
         ends = {"xmin": f"{name}_low", "xmax": f"{name}_high"}
         plot = plot.add(so.Range(linewidth=width, linestyle="-"), **ends, orient="y", legend=False)
     for beyond, marker in (("beyond_low", "<"), ("beyond_high", ">")):

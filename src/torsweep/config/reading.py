@@ -161,7 +161,9 @@ def _explain(model: type, details: Any) -> tuple[str, str | None, str, object]:
             tag = context["discriminator"].strip("'")
             return "is not accepted", context["expected_tags"], f"{key}.{tag}", context["tag"]
         case "union_tag_not_found":
-            return f"missing key {context['discriminator']}", None, key, None
+            tag = context["discriminator"].strip("'")
+            tags = (typing.get_args(model.model_fields[tag].annotation) for model in models)
+            return f"missing key '{tag}'", ", ".join(sorted(each for (each,) in tags)), key, None
         case "value_error" if isinstance(context.get("error"), RefusedValue):
             refused = context["error"]
             key = ".".join(filter(None, (key, refused.key)))

@@ -7,6 +7,7 @@ that does not exist, for records that they need and runs do not have, for a netw
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, experiment_names
@@ -25,6 +26,8 @@ from torsweep.storage.folders import EXPERIMENT_FILE
 
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 """The names that experiments have in paths, and as targets."""
+_LINE_LETTERS = 90
+"""How much of a question stands behind its target."""
 
 
 def is_rule(name: str) -> bool:
@@ -45,7 +48,7 @@ def require_experiment_name(name: str, file: Path | None = None) -> None:
 
 
 def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
-    """What each experiment of the study and the checkout asks, by name in alphabetical order.
+    """What each experiment of the study and the checkout asks, on one line, by name in alphabetical order.
 
     One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong. One with the name
     of a rule is left out.
@@ -66,7 +69,8 @@ def _question(file: Path) -> str:
     except TorsweepError:
         document = None
     question = document.get("question") if isinstance(document, dict) else None
-    return question if isinstance(question, str) else f"{file} cannot be read"
+    text = question if isinstance(question, str) else f"{file} cannot be read"
+    return textwrap.shorten(text, _LINE_LETTERS, placeholder=" …")
 
 
 def require_answerable(experiment: Experiment) -> None:

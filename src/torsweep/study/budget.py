@@ -57,7 +57,7 @@ def read_goal(networks: str | None, within: str | None, shows: str | None) -> Go
     if shows is not None:
         match = _PERCENT.fullmatch(shows)
         if match is None or not 0 < float(match[1]) <= 100:
-            raise InputError("is no change", key=SHOWS, value=shows, accepted="such as '5 %', up to '100 %'")
+            raise InputError("is no change", key=SHOWS, value=shows, accepted="such as 5%, up to 100%")
         return Goal(SHOWS, shows, float(match[1]) / 100)
     return None
 

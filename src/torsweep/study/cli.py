@@ -116,7 +116,7 @@ def compare_command(
     shows: Annotated[
         str | None,
         typer.Option(
-            metavar="CHANGE", help="Instead: as many as are likely to show this change, such as 5 %."
+            metavar="CHANGE", help="Instead: as many as are likely to show this change, such as 5%."
         ),
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,

@@ -35,6 +35,8 @@ _FOR_A_MODEL = {
     r"(?s)# Bundles of options.*?(?=knobs:)": "# `torsweep config knobs` lists the knobs and their levels.\n",
     r"options: \[slow, fast\]": "scheduler: [kist_10ms, kist_2ms]",
     r"options: slow": "scheduler: kist_10ms",
+    r"knob: options": "knob: scheduler",
+    r"level: fast": "level: kist_2ms",
     r"every millisecond": "every two milliseconds",
 }
 """What the example says for an engine that reads no torrc, in place of what matches."""

@@ -220,7 +220,7 @@ def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Pat
             copy / "differences.csv"
         )
         with style():
-            figure, _, _ = FIGURES["differences"](Source(stamp(copy)))
+            figure, _, _ = FIGURES["differences"](Source(stamp(copy, seeds=[1, 2, 3, 4])))
         web = next(axis for axis in figure.axes if axis.get_title() == "Web, first byte")
         # Of the layers of marks, the arrows to the right are the last but one.
         return len(web.collections[-2].get_offsets()) if len(web.collections) > 3 else 0
@@ -264,3 +264,29 @@ def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
     with style():
         points = {name: FIGURES[name](source)[1] for name in OF_ANY_PLAN}
     assert points["differences"].is_empty()
+
+
+def test_long_names_of_levels_are_whole_in_legends_and_beside_lines(source: Source, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    long_name = "guards_are_kept_for_twice_as_long_and_circuits_are_built_earlier"
+    for file in (copy / "curves.csv", copy / "differences.csv", copy / "outcomes.csv", copy / "plan.json"):
+        file.write_text(re.sub("(?<![0-9])1000ms", long_name, file.read_text()))
+    for name in ("ttfb_cdf", "differences"):
+        with style():
+            figure, _, _ = FIGURES[name](Source(stamp(copy)))
+            figure.draw_without_rendering()
+            edges = figure.get_tightbbox().extents
+        assert edges[0] > -0.02 and edges[2] < figure.get_figwidth() + 0.02
+        shown = [text.get_text() for text in figure.findobj(Text)]
+        assert any(long_name.replace("_", " ") in text.replace("\n", " ") for text in shown)
+
+
+def test_a_few_networks_are_shown_themselves_in_differences(source: Source) -> None:
+    with style():
+        _, points, caption = FIGURES["differences"](source)
+    assert "Thin: the lowest and the highest of 3 networks" in caption and "t-interval" not in caption
+    assert points["relative_simultaneous_low"].null_count() == points.height
+    within = points.drop_nulls("relative").select(
+        pl.col("relative").is_between("relative_low", "relative_high")
+    )
+    assert within.to_series().all()

@@ -61,7 +61,10 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
             [{**BEST, "test": "bset_level"}],
             "claims[0].test: is not accepted, got 'bset_level'; accepted: 'best_level'",
         ),
-        ([{key: BEST[key] for key in BEST if key != "test"}], "claims[0]: missing key 'test'"),
+        (
+            [{key: BEST[key] for key in BEST if key != "test"}],
+            "claims[0]: missing key 'test'; accepted: best_level, ",
+        ),
         ([{key: BEST[key] for key in BEST if key != "level"}], "claims[0].level: missing key"),
         ([{**BEST, "count": 3}], "claims[0].count: unknown key; accepted: id, text, knob"),
         ([{**BEST, "margin": 0}], "claims[0].margin: is not accepted, got 0; accepted: 0.001 or more"),

@@ -73,6 +73,14 @@ def test_one_network_has_a_difference_and_no_interval() -> None:
     assert row["p"] is None
 
 
+def test_two_networks_have_their_own_changes_for_bounds() -> None:
+    runs = _runs(networks=2)
+    row = _median(_table(runs), "10ms")
+    changes = np.expm1(paired(runs, "median_s", BASELINE, {"refill_interval": "10ms"}).log_ratio)
+    assert [row["relative_low"], row["relative_high"]] == pytest.approx(sorted(changes))
+    assert row["relative_simultaneous_low"] is None
+
+
 def test_a_median_that_one_network_never_reached_leaves_no_difference() -> None:
     runs = _runs().with_columns(
         pl.when((pl.col("seed") == 3) & (pl.col("refill_interval") == "10ms"))

@@ -19,8 +19,8 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.stats.inference.intervals import (
-    CONFIDENCE,
-    bonferroni,
+    FEWEST_FOR_BANDS,
+    change_intervals,
     exponential,
     log_interval,
     t_interval,
@@ -38,7 +38,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.streams.differences import Paired, paired
+from torsweep.stats.streams.differences import TOO_FEW, Paired, paired
 from torsweep.stats.text import MOST_TIMES, TextTable, variant_text
 
 MEASURES: Mapping[str, Measure] = {
@@ -116,9 +116,7 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         # Differences of shares that are alike differ in their last digits.
         changes = np.round(pair.difference_s * 100, 9) if share else pair.log_ratio
     changes = np.where(np.isfinite(changes), changes, np.nan)
-    each, together = (
-        t_interval(changes, level) for level in (CONFIDENCE, bonferroni(CONFIDENCE, family_size))
-    )
+    each, together = change_intervals(changes, family_size)
     if not share:
         each, together = exponential(each), exponential(together)
     return {
@@ -164,10 +162,12 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
     if not rows:
         return []
     header = ["measure", *(variant_text(variant) for variant in others)]
-    note = (
-        "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
-        " Points are percentage points."
+    bounds = (
+        TOO_FEW
+        if len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+        else "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
     )
+    note = f"{bounds} Points are percentage points."
     return [TextTable("Measures against the baseline, paired by network", header, rows, [note])]
 
 

@@ -11,7 +11,7 @@ both are given as parts of the baseline. p-values are of the logarithms.
 Multiplicity: an estimand (the median over downloads, say) of one kind and metric is one question, and its
 comparisons are one family; the four outer quantiles of a kind and metric are a family together. Beside the
 95 % interval of each comparison stand simultaneous ones (Bonferroni: all of a family cover with 95 %) and
-Holm's adjusted p-value.
+Holm's adjusted p-value. Of two or three networks, the lowest and the highest stand for the interval.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import polars as pl
 
 from torsweep.config.knobs import network_levels
 from torsweep.stats.inference.intervals import (
-    CONFIDENCE,
+    FEWEST_FOR_BANDS,
     Interval,
-    bonferroni,
+    change_intervals,
     exponential,
     holm,
     t_interval,
@@ -138,6 +138,7 @@ def _in_summary(analysis: Analysis, differences_of_plan: pl.DataFrame) -> list[T
     chosen = differences_of_plan.filter(pl.col("estimand") == "median")
     if chosen.is_empty():
         return []
+    few = len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
 
     def entry(section: pl.DataFrame) -> str:
         if section.is_empty():
@@ -146,21 +147,26 @@ def _in_summary(analysis: Analysis, differences_of_plan: pl.DataFrame) -> list[T
         if row["relative"] is None:
             return "–"
         text = percent_text(row["relative"])
-        if row["relative_simultaneous_low"] is None:
+        bounds = "relative" if few else "relative_simultaneous"
+        if row[f"{bounds}_low"] is None:
             return text
-        low, high = row["relative_simultaneous_low"], row["relative_simultaneous_high"]
-        return f"{text} [{percent_text(low)}, {percent_text(high)}]"
+        return f"{text} [{percent_text(row[f'{bounds}_low'])}, {percent_text(row[f'{bounds}_high'])}]"
 
     title = "Medians against the baseline, paired by network"
     size = chosen["family_size"][0]
     note = f"Simultaneous 95 % intervals: Bonferroni over the {size} variants of each column."
+    if few:
+        note = TOO_FEW
     return [by_variant(analysis.provenance, chosen, title, entry, [note])]
 
 
+TOO_FEW = "Too few networks for intervals: of two or three, the lowest and the highest are in brackets."
+"""A note below tables of changes."""
 BOUNDS = ("low", "high", "simultaneous_low", "simultaneous_high")
 DIFFERENCES = Statistic(
     "differences",
-    "an estimand of a variant against the baseline, paired by network; null: a quantile never reached",
+    "an estimand of a variant against the baseline, paired by network; null: a quantile never reached; of two"
+    " or three networks, bounds are the lowest and the highest",
     METRIC_COLUMN
     | KIND_COLUMN
     | KNOB_COLUMNS
@@ -178,13 +184,12 @@ DIFFERENCES = Statistic(
 
 
 def _compare(pair: Paired, family_size: int) -> dict[str, object]:
-    together = bonferroni(CONFIDENCE, family_size)
-    relative = [exponential(t_interval(pair.log_ratio, level)) for level in (CONFIDENCE, together)]
+    relative = map(exponential, change_intervals(pair.log_ratio, family_size))
     return {
         "networks": len(pair.reference_s),
         "baseline_s": t_interval(pair.reference_s).mean,
         "variant_s": t_interval(pair.variant_s).mean,
-        **_bounds("difference", "_s", t_interval(pair.difference_s), t_interval(pair.difference_s, together)),
+        **_bounds("difference", "_s", *change_intervals(pair.difference_s, family_size)),
         **_bounds("relative", "", *relative),
         "family_size": family_size,
         "p": t_p_value(pair.log_ratio),
