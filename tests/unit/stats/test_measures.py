@@ -79,6 +79,20 @@ def test_who_got_nothing_for_how_long(tables: PlanTables, experiment: Experiment
         assert set(runs["seed"]) == {2, 3, 4}
 
 
+def test_what_a_run_does_not_say_is_not_0(tables: PlanTables, experiment: Experiment, tmp_path: Path) -> None:
+    for table in tables.directory.iterdir():
+        shutil.copy(table, tmp_path)
+    file = tmp_path / "received.parquet"
+    silent, without_bulk = pl.col("seed") == 1, (pl.col("seed") == 2) & (pl.col("kind") == "bulk")
+    rows = pl.read_parquet(file).filter(~silent, ~without_bulk)
+    rows.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
+    record_tables(tmp_path)
+    numbers = numbers_of_runs(analyse(PlanTables.open(tmp_path), experiment))
+    assert set(numbers["goodput_total", "all"]["seed"]) == {2, 3, 4}
+    bulk = numbers["goodput_total", "bulk"]
+    assert set(bulk["seed"]) == {2, 3, 4} and set(bulk.filter(value=0.0)["seed"]) == {2}
+
+
 def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -> None:
     whole_mib = sum(RECEIVED_BYTES.values()) / 2**20
     assert _mean(summary, "goodput_total") == pytest.approx(whole_mib)

@@ -116,8 +116,13 @@ def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
 
 
 def received(analysis: Analysis) -> pl.DataFrame:
-    """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind."""
+    """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind.
+
+    A kind that received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow.
+    """
     frame = replace(analysis.tables, kinds=(*_KINDS, ONION, MARKOV)).received(["kind", "bytes_got"])
+    pairs = frame.select(by_run(analysis)).unique().join(frame.select("kind").unique(), how="cross")
+    frame = pl.concat([frame, pairs.with_columns(bytes_got=0)], how="diagonal_relaxed")
     rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)
     return whole_and_parts(frame.with_columns(mib_per_s=rate), "kind")
 
@@ -166,7 +171,6 @@ DOWNLOAD_MEASURES = (
         "payload that clients received in the measured time, complete downloads or not",
         received,
         pl.col("mib_per_s").sum(),
-        absent=0.0,
     ),
     Measure(
         "clients_stalled",
