@@ -23,7 +23,6 @@ from plotting.drawing.facets import MARK, PLACE, Facets, Panel, at, band
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.runsets.reading import IMPORT
 from torsweep.stats.likeness import Likeness, tells_of
 from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
@@ -54,7 +53,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     Where the public network stands beside them, times count from the request, as they do there.
     """
     beside = source.public()
-    if beside is not None or IMPORT in source.knobs:
+    if beside is not None:
         metric += AFTER_COMMAND
     public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()

@@ -7,7 +7,6 @@ rows.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,8 +26,8 @@ from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.looks import Look
+from torsweep.stats.text import is_number
 
-NUMBER = re.compile(r"[0-9.]+\Z")
 PLACE = ("row", "column")
 """Columns that :meth:`Facets.place` adds: the names of a point's panel."""
 
@@ -214,6 +213,6 @@ def row_name(thing: str, levels: dict[str, str]) -> str:
 def levels_text(levels: dict[str, str]) -> str:
     """Levels in words: ``EWMA``; a number needs its knob: ``load 0.5``."""
     return ", ".join(
-        f"{knob_name(knob).lower()} {level}" if NUMBER.match(level) else level_name(level)
+        f"{knob_name(knob).lower()} {level}" if is_number(level) else level_name(level)
         for knob, level in levels.items()
     )

@@ -33,6 +33,7 @@ from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versio
 from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import read_plan
+from torsweep.stats.likeness import own_public_tor
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import (
     CITATION_FILE,
@@ -80,7 +81,9 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         shutil.copyfile(sources.experiment, folder / EXPERIMENT_FILE)
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        overrides = repeat_overrides(origin, experiment, settings)
+        public = own_public_tor(sources.summaries)
+        live_tor = f"summaries/{public.name}" if public else None
+        overrides = repeat_overrides(origin, experiment, settings, live_tor)
         _write(folder / README_FILE, _readme(origin, experiment, overrides))
         where = f"networks of {origin.network} in the engine {origin.engine}"
         title = f"{origin.experiment}, plan {origin.plan}: {where}"

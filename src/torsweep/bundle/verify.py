@@ -32,6 +32,7 @@ from torsweep.pipeline.tree import PlanPath, network_directory
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.report.repeat import repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.stats.likeness import own_public_tor
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage.folders import EXPERIMENT_FILE, MARKER, PAGE_FILE, SUMS_FILE
@@ -109,10 +110,14 @@ def require_whole(folder: Path) -> None:
 
 
 def check_claims(folder: Path) -> Findings:
-    """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give."""
+    """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give.
+
+    What they have of public Tor, from a file of the user's own, is taken as it is: the file is not there.
+    """
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")
-        summary = summarize(PlanTables.open(folder / "tables"), experiment_of(folder))
+        tables, public = PlanTables.open(folder / "tables"), own_public_tor(folder / "summaries")
+        summary = summarize(tables, experiment_of(folder), public)
         write_summary(summary, again)
         return _verdicts(folder / "summaries", again) + _summaries(folder, again)
 
@@ -198,7 +203,8 @@ def make_again(folder: Path, home: Path, cores: int) -> Findings:
             *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
             str(place.page),
         ]
-        overrides = repeat_overrides(origin, experiment, read_origin(folder).settings)
+        public = own_public_tor(folder.resolve() / "summaries")
+        overrides = repeat_overrides(origin, experiment, read_origin(folder).settings, public)
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
         return compare(folder, scratch)
 

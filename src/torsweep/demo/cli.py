@@ -9,11 +9,15 @@ next.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torsweep.storage.folders import EXPERIMENT_FILE, STUDY_FOLDER, OutputFolder
+
+if TYPE_CHECKING:
+    from torsweep.config.experiment import Experiment
+    from torsweep.pipeline.tree import PlanPath
 
 BUNDLE = Path(__file__).with_name("kist_interval.zip")
 EXAMPLE = "torsweep compare --torrc 'KISTSchedRunInterval 100 msec' --on role=relay"
@@ -31,9 +35,10 @@ def demo_command(
     from rich.console import Console
 
     from torsweep.bundle.verify import check_files
-    from torsweep.config.experiment import load_experiment
+    from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
     from torsweep.errors import InputError
     from torsweep.formats.archives import unpack_zip
+    from torsweep.pipeline.tree import PlanPath
     from torsweep.storage import whole_directory
     from torsweep.study.verdict import print_verdict
 
@@ -43,16 +48,17 @@ def demo_command(
         if found.problems:
             raise InputError(found.problems[0], file=BUNDLE)
         typer.echo(f"{BUNDLE.name}: {found.lines[-1]}")
-        place = next(folder.glob("results/tables/*/*/*/*/main")).relative_to(folder / "results/tables")
-        experiment_file = folder / "experiments" / place.parts[0] / EXPERIMENT_FILE
-        make_results(folder / "results", place, experiment_file)
-        experiment = load_experiment(experiment_file)
-        title = experiment.report.title
-        print_verdict(folder / "results/summaries" / place, experiment, title, Console(width=110))
-    page = out / "results/reports" / place / f"{place.parts[0]}.html"
+        tables = next(folder.glob("results/tables/*/*/*/*/*"))
+        plan = PlanPath(*tables.parts[-5:])
+        file = folder / EXPERIMENTS_DIRECTORY / plan.experiment / EXPERIMENT_FILE
+        experiment = load_experiment(file)
+        _make_results(folder, plan, experiment, file)
+        print_verdict(
+            folder / plan.stage("summaries"), experiment, experiment.report.title, Console(width=110)
+        )
     for name, text in (
-        ("page", str(page)),
-        ("figures", f"{out / 'results/figures' / place}/"),
+        ("page", str(out / plan.page)),
+        ("figures", f"{out / plan.stage('figures')}/"),
         ("next", f"{EXAMPLE} --dry-run"),
         ("", "torsweep doctor: whether real tor can run here"),
         ("", f"python: import torsweep; torsweep.load('{out}')"),
@@ -60,21 +66,18 @@ def demo_command(
         typer.echo(f"{name:<9} {text}")
 
 
-def make_results(results: Path, place: Path, experiment_file: Path) -> None:
-    """Summary, figures and page of the plan at ``place`` (the path below a stage) of ``results``."""
-    from torsweep.config.experiment import load_experiment
+def _make_results(study: Path, plan: PlanPath, experiment: Experiment, file: Path) -> None:
+    """Summary, figures and page of ``plan`` in the folder ``study``; ``file`` has its ``experiment``."""
     from torsweep.pipeline.figures import draw_figure
     from torsweep.report.page import gather, render
     from torsweep.runsets.reading import PlanTables
     from torsweep.stats.summarize import summarize, write_summary
     from torsweep.storage import write_text
 
-    experiment = load_experiment(experiment_file)
-    tables, summaries, figures = (results / stage / place for stage in ("tables", "summaries", "figures"))
+    tables, summaries, figures = (study / plan.stage(each) for each in ("tables", "summaries", "figures"))
     write_summary(summarize(PlanTables.open(tables), experiment), summaries)
     for figure in experiment.figures:
         typer.echo(f"drawing {figure}", err=True)
         draw_figure(figure, summaries, figures / figure)
-    networks = sorted((results / "networks").glob("*/*"))
-    page = render(gather(summaries, figures, experiment_file, networks))
-    write_text(results / "reports" / place / f"{place.parts[0]}.html", page)
+    networks = sorted((study / "results/networks").glob("*/*"))
+    write_text(study / plan.page, render(gather(summaries, figures, file, networks)))

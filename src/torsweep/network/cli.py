@@ -242,8 +242,8 @@ def describe_command(
     if fit_load is not None:
         fitted = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
     if as_json:
-        more = {"runs": alike, "fitted_load": fitted}
-        document = {key: asdict(value) for key, value in more.items() if value is not None}
-        print(json.dumps({**described.document(), **document}, indent=1))
+        more = {} if alike is None else {"runs": alike.document()}
+        more |= {} if fitted is None else {"fitted_load": asdict(fitted)}
+        print(json.dumps({**described.document(), **more}, indent=1))
     elif fitted is not None:
         print(fitted.conclusion)

@@ -37,7 +37,6 @@ from torsweep.pipeline.checks import experiment_questions, require_answerable, r
 from torsweep.pipeline.sources import SourcesPlan
 from torsweep.pipeline.tree import RESULTS, PlanPath, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.public_tor import read_public_tor
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -220,7 +219,9 @@ class Paths:
     def _require_public_tor(self) -> None:
         """InputError for a file of the public network that cannot be read; it is read once."""
         if self.overrides.live_tor is not None and not self._public_tor_read:
-            read_public_tor(self.overrides.live_tor)
+            from torsweep.stats.likeness import public_quantiles  # Statistics take a second to load.
+
+            public_quantiles(self.overrides.live_tor)
             self._public_tor_read = True
 
     def all_targets(self, experiment_names: list[str]) -> list[str]:

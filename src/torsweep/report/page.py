@@ -126,6 +126,7 @@ def gather(
     if experiment.name != provenance.experiment:
         problem, accepted = "is another experiment", provenance.experiment
         raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)
+    alike = likeness(summaries)
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
     of_variants = f" of {len(variants)} variants: {'; '.join(variants)}"
     return Page(
@@ -136,9 +137,9 @@ def gather(
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
         network_picture=None if network_picture is None else read_picture(network_picture),
-        likeness=likeness(summaries),
+        likeness=alike,
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
-        overrides=repeat_overrides(provenance, experiment, settings or {}),
+        overrides=repeat_overrides(provenance, experiment, settings or {}, alike.source),
     )
 
 

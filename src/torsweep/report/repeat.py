@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from torsweep import __version__
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment
 from torsweep.config.replicates import AUTO, numbers_by_level
 from torsweep.home import CHECKOUT
+from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.runsets.reading import SOURCES_JOINED_BY, Provenance
 from torsweep.runsets.sources import SEPARATOR, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -22,11 +24,15 @@ _PRECISION = "precision."
 
 
 def repeat_overrides(
-    provenance: Provenance, experiment: Experiment, settings: Mapping[str, object]
+    provenance: Provenance,
+    experiment: Experiment,
+    settings: Mapping[str, object],
+    live_tor: str | Path | None = None,
 ) -> dict[str, str]:
     """What ``snakemake --config`` has to say so that runs and verdicts are those of ``provenance``.
 
-    ``experiment`` has ``settings``, such as ``precision.batch``, applied.
+    ``experiment`` has ``settings``, such as ``precision.batch``, applied; ``live_tor`` the file of public
+    Tor beside them.
     """
     engines = provenance.engine.replace(SOURCES_JOINED_BY, SEPARATOR)
     warm_up_ns, duration_ns = provenance.warm_up_ns, provenance.duration_ns
@@ -46,6 +52,7 @@ def repeat_overrides(
         "warm_up": format_quantity(warm_up_ns, NANOSECONDS_PER),
         "measured": format_quantity(duration_ns - warm_up_ns, NANOSECONDS_PER),
         **({"precision": f"{{{listed}}}"} if listed else {}),
+        **({"live_tor": str(live_tor)} if live_tor not in (None, USUAL_PUBLIC_TOR.name) else {}),
     }
 
 

@@ -102,9 +102,10 @@ def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
 def with_paths(streams: pl.DataFrame, run_directory: Path) -> pl.DataFrame:
     """``streams`` of a run with the relays of their circuits, which may have been launched in the warm-up:
     the columns ``in_plans`` of the table."""
-    circuits = pl.DataFrame(schema=CIRCUITS.polars)
+    columns = ["client", "circuit", "path"]
+    circuits = pl.DataFrame(schema=CIRCUITS.polars).select(columns)
     if (run_directory / CIRCUITS.file).exists():
-        circuits = read_table(run_directory, CIRCUITS)
+        circuits = read_frame(run_directory / CIRCUITS.file, columns)
     parts = {"guard": "^([^,]+)", "middle": "^[^,]+,(.+),[^,]+$", "exit": "([^,]+)$"}
     names = {name: pl.col("path").str.extract(pattern) for name, pattern in parts.items()}
     paths = circuits.select("client", "circuit", **names)

@@ -37,11 +37,9 @@ from torsweep.stats.inference.intervals import (
 )
 from torsweep.stats.measures.downloads import goodput
 from torsweep.stats.statistic import NETWORKS_COLUMN, Analysis, Statistic, numbers, texts
-from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS
+from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS, TIMES_FROM_REQUEST
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.stats.text import TextTable, percent_text
-
-TIMES_FROM_REQUEST = {"ttfb_after_command": "first byte", "ttlb_after_command": "last byte"}
 
 RELATIVE_MARGIN, SHARE_MARGIN = 0.05, 0.01
 """A difference smaller than that is none: of a ratio, and of a share."""

@@ -7,6 +7,7 @@ times and rates, here and in public Tor, how they compare.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from pydantic import TypeAdapter
 
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
 from torsweep.formats.files import KIB
@@ -24,6 +26,7 @@ from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
 from torsweep.stats.measures.measure import ALL
 from torsweep.stats.statistic import Analysis, Statistic, numbers, statistics, texts
+from torsweep.stats.streams.incidence import REQUEST, TIMES_FROM_REQUEST, metric_at
 from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.text import interval_text
 
@@ -42,8 +45,6 @@ LIVE_HEADER = (
 
 _QUARTILES = (0.25, 0.5, 0.75)
 _SHARES = np.union1d((np.arange(200) + 0.5) / 200, _QUARTILES)
-
-FIRST_BYTE, LAST_BYTE = "ttfb_after_command", "ttlb_after_command"
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,24 @@ class Likeness:
         """The name of the file of public Tor."""
         return None if self.public is None else str(self.public["file"][0])
 
+    def document(self) -> dict[str, Any]:
+        """All but the quantiles as plain values, for JSON; null where there is no number."""
+        beside = json.loads(TypeAdapter(tuple[Beside, ...]).dump_json(self.beside))
+        return {"utilisation": self.utilisation, "public_tor": self.source, "beside": beside}
+
 
 def public_quantiles(file: Path) -> pl.DataFrame:
     """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`.
 
-    Where it lacks the time to the first byte of payload, that to the first byte of the answer is taken.
+    Where it lacks the time to the first byte of payload, that to the first byte of the answer is taken. A
+    summary's public.csv is read as it is.
     """
+    if file.name == PUBLIC.file:
+        return PUBLIC.read(file.parent)
     values = read_public_tor(file)
-    if values.filter(measure=FIRST_BYTE).is_empty():
-        values = values.with_columns(pl.col("measure").replace("round_trip", FIRST_BYTE))
+    first_byte = metric_at("ttfb", REQUEST).name
+    if values.filter(measure=first_byte).is_empty():
+        values = values.with_columns(pl.col("measure").replace("round_trip", first_byte))
     frames = [
         pl.DataFrame({"share": _SHARES, "value": np.quantile(group["value"].to_numpy(), _SHARES)}).select(
             pl.lit(measure).alias("measure"), pl.lit(kind, pl.String).alias("kind"), pl.all()
@@ -123,6 +133,12 @@ PUBLIC = Statistic(
     | numbers("share of the values, and the value that they do not exceed (s, bytes/s)", "share", "value"),
     _public,
 )
+
+
+def own_public_tor(summaries: Path) -> Path | None:
+    """public.csv of a summary beside a file of the user's own, to make it again with; None of any other."""
+    file = summaries / PUBLIC.file
+    return file if file.is_file() and PUBLIC.read(summaries)["file"][0] != USUAL_PUBLIC_TOR.name else None
 
 
 def tells_of(kind: str) -> pl.Expr:
@@ -158,7 +174,7 @@ def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
 
 
 def likeness_lines(shown: Likeness) -> Iterator[str]:
-    """``found`` as lines to read."""
+    """``shown`` as lines to read."""
     for group, text in shown.utilisation.items():
         yield f"utilisation of {group} relays, in runs of the baseline: {text}"
     if shown.source is not None:
@@ -191,9 +207,9 @@ def _perf_median(perf: pl.DataFrame | None, metric: str, kind: PerfKind) -> Inte
 
 
 def _quantities(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[Beside]:
-    for byte, measure in (("first", FIRST_BYTE), ("last", LAST_BYTE)):
+    for measure, byte in TIMES_FROM_REQUEST.items():
         for kind in PERF_KINDS:
-            what = f"request to {byte} byte of {KIND_NAMES[kind]}, s"
+            what = f"request to {byte} of {KIND_NAMES[kind]}, s"
             yield Beside(what, measure, kind, _perf_median(perf, measure, kind))
     built = _measured(measures, "build_time_median").get(ALL)
     yield Beside("circuit build time, s", "circuit_build_time", PERF_KINDS[0], built)

@@ -72,7 +72,12 @@ def variant_text(levels: Mapping[str, object]) -> str:
 
 def level_text(knob: str, level: object) -> str:
     """A level; one that is a number needs its knob."""
-    return f"{knob.replace('_', ' ')} {level}" if re.fullmatch("[0-9.]+", str(level)) else str(level)
+    return f"{knob.replace('_', ' ')} {level}" if is_number(level) else str(level)
+
+
+def is_number(level: object) -> bool:
+    """Whether a level is a number without a unit, which says nothing without its knob."""
+    return re.fullmatch("[0-9.]+", str(level)) is not None
 
 
 MOST_TIMES, MOST_NUMBER = 10.0, 1000.0

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.published_plan import Plan, copied
 from tests.stamped import stamp
-from tests.synthetic import record_tables
+from tests.synthetic import record_tables, with_perf_clients
 from torsweep.bundle.description import sums_text
 from torsweep.bundle.verify import check_files
 from torsweep.errors import InputError
+from torsweep.runsets.reading import PlanTables
+from torsweep.stats.summarize import summarize, write_summary
 
 SUMMARIES = 18
 """Files of a summary of refill_sweep."""
@@ -118,6 +121,22 @@ def test_a_verdict_that_the_tables_do_not_give_is_found(damaged: Path, torsweep)
     assert code == 1
     assert f"claim web_best_at_10ms median download: beyond doubt is stated, the tables give {stated}" in said
     assert "claims: 15 of 16 verdicts are what the tables give" in said
+
+
+def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(plan: Plan, torsweep, tmp_path: Path) -> None:
+    own = copied(plan, tmp_path / "plan")
+    tables = with_perf_clients(PlanTables.open(own.stage("tables")), own.stage("tables"))
+    record_tables(own.stage("tables"))
+    file = tmp_path / "tor_metrics.json"
+    file.write_text(json.dumps({"download_times": {"5242880": [1 / 3, 8]}, "daily_counts": {}}))
+    write_summary(summarize(tables, own.experiment, file), own.stage("summaries"))
+    file.unlink()
+    for command in (own.report(), own.publish(tmp_path / "out")):
+        assert torsweep(*command)[0] == 0
+    code, said, _ = torsweep("verify", tmp_path / "out")
+    assert (code, said.count("are what the tables give")) == (0, 2)
+    assert "live_tor=tor_metrics.json" in own.page.read_text()
+    assert "live_tor=summaries/public.csv" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_number_that_the_tables_do_not_give_is_found(damaged: Path, torsweep) -> None:

@@ -24,7 +24,7 @@ from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, render
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.likeness import LAST_BYTE, Beside
+from torsweep.stats.likeness import Beside
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.summarize import read_shown_summary
 from torsweep.stats.text import interval_text
@@ -195,7 +195,9 @@ def test_public_tor_stands_beside_the_runs(plan: Plan) -> None:
     page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
     assert "Beside public Tor" not in render(page)
     public = pl.DataFrame({"file": ["onionperf-2019.json"]})
-    small = Beside("request to last byte of 50 KiB, s", LAST_BYTE, "perf_50kib", None, (1.5, 2.0, 4.0))
+    small = Beside(
+        "request to last byte of 50 KiB, s", "ttlb_after_command", "perf_50kib", None, (1.5, 2.0, 4.0)
+    )
     said = render(replace(page, likeness=replace(page.likeness, beside=(small,), public=public)))
     assert "Beside public Tor" in said
     assert "Public Tor: onionperf-2019.json" in said

@@ -13,7 +13,6 @@ from torsweep.errors import InputError
 from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.stats.likeness import (
-    FIRST_BYTE,
     LIVE_HEADER,
     Beside,
     Likeness,
@@ -95,11 +94,19 @@ def test_what_ships_has_the_medians_that_onionperf_measured() -> None:
 
 
 def test_lines_stand_under_one_another(public: pl.DataFrame) -> None:
-    found = Likeness({"all": "0.6"}, (Beside("first byte, s", FIRST_BYTE, "perf_1mib", None),), public)
+    found = Likeness({"all": "0.6"}, (Beside("first byte, s", "round_trip", "perf_1mib", None),), public)
     lines = list(likeness_lines(found))
     assert lines[0] == "utilisation of all relays, in runs of the baseline: 0.6"
     assert lines[1] == "public Tor: tor_metrics.json"
     assert lines[3].index("–") == lines[2].index(LIVE_HEADER[1])
+
+
+def test_a_likeness_is_plain_values_in_json(public: pl.DataFrame) -> None:
+    beside = tuple(_beside(_quantities(MEASURES, PERF), public, None))
+    document = json.loads(json.dumps(Likeness({"all": "0.6"}, beside, public).document(), allow_nan=False))
+    assert (document["public_tor"], len(document["beside"])) == ("tor_metrics.json", 7)
+    built = next(each for each in document["beside"] if each["measure"] == "circuit_build_time")
+    assert (built["here"]["mean"], built["there"][1], built["gap"]) == (0.5, 0.25, None)
 
 
 def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -97,14 +97,13 @@ class _TimesClaim(ClientClaim):
         of_kind = pl.col("kind").cast(pl.String) == self.kind
         one, two = ({**levels, self.knob: level} for level in (reference, other))
         held = {knob: level for knob, level in levels.items() if knob != self.knob}
-        if statistic == PAIRED:
-            streams = chosen_clients.once(measured_downloads)
-            return paired_log_ratios(
-                streams.filter(of_kind), clock, one, two, networks_at(streams, held).to_list()
-            )
         runs = chosen_clients.once(quantiles_of_runs)
+        networks = networks_at(runs, held)
+        if statistic == PAIRED:
+            streams = chosen_clients.once(measured_downloads).filter(of_kind)
+            return paired_log_ratios(streams, clock, one, two, networks.to_list())
         chosen = runs.filter(pl.col("metric") == clock.name, of_kind)
-        return paired(chosen, f"{statistic}_s", one, two, networks_at(runs, held)).log_ratio
+        return paired(chosen, f"{statistic}_s", one, two, networks).log_ratio
 
 
 class _ExtremeLevel(_TimesClaim):

@@ -9,7 +9,7 @@ share relays and are far from independent, and an interval over downloads would 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,7 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
     mean = float(array.mean())
     if len(array) == 1:
         return Interval(mean, np.nan, np.nan, 1, confidence)
-    half = t_quantile(confidence, len(array)) * float(array.std(ddof=1)) / np.sqrt(len(array))
+    half = float(_half_width(array, confidence))
     return Interval(mean, mean - half, mean + half, len(array), confidence)
 
 
@@ -145,8 +145,13 @@ def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tu
         return mean, nothing, nothing
     if networks < FEWEST_FOR_BANDS:
         return mean, values.min(axis=0), values.max(axis=0)
-    half = t_quantile(confidence, networks) * values.std(axis=0, ddof=1) / np.sqrt(networks)
+    half = _half_width(values, confidence)
     return mean, mean - half, mean + half
+
+
+def _half_width(values: npt.NDArray[np.float64], confidence: float) -> Any:
+    """t · s / √k of the networks along the first axis."""
+    return t_quantile(confidence, len(values)) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def change_intervals(changes: npt.ArrayLike, comparisons: int) -> tuple[Interval, Interval]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from torsweep.stats.measures.measure import GROUP, SHARE, Measure, by_run, in_group
+from torsweep.stats.measures.measure import GROUP, SECONDS, SHARE, Measure, by_run, in_group
 from torsweep.stats.statistic import Analysis
 
 _FAILED = pl.col("built_us").is_null()
@@ -49,7 +49,7 @@ CIRCUIT_MEASURES = (
         "build_time_median",
         _BUILDING,
         "build time, median",
-        "s",
+        SECONDS,
         "from the launch of a circuit until it is open: median over circuits",
         ended_circuits,
         pl.col("build_s").median(),
@@ -58,7 +58,7 @@ CIRCUIT_MEASURES = (
         "build_time_p90",
         _BUILDING,
         "build time, ninth decile",
-        "s",
+        SECONDS,
         "from the launch of a circuit until it is open: ninth decile over circuits",
         ended_circuits,
         pl.col("build_s").quantile(0.9, "linear"),
@@ -86,7 +86,7 @@ CIRCUIT_MEASURES = (
         "round_trip_median",
         _TRIPS,
         "at the exit, median",
-        "s",
+        SECONDS,
         "smoothed round trip of a circuit, each time that its exit worked out a window after slow"
         " start: median",
         round_trips,
@@ -96,7 +96,7 @@ CIRCUIT_MEASURES = (
         "round_trip_p90",
         _TRIPS,
         "at the exit, ninth decile",
-        "s",
+        SECONDS,
         "smoothed round trip of a circuit, at the same moments: ninth decile",
         round_trips,
         pl.col("round_trip_s").quantile(0.9, "linear"),
@@ -105,7 +105,7 @@ CIRCUIT_MEASURES = (
         "least_round_trip_median",
         _TRIPS,
         "least of a circuit, median",
-        "s",
+        SECONDS,
         "least round trip of a circuit: median over circuits",
         least_round_trips,
         pl.col("least_s").median(),

@@ -10,6 +10,7 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +21,7 @@ from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.stats.inference.intervals import (
     FEWEST_FOR_BANDS,
+    Interval,
     change_intervals,
     exponential,
     log_interval,
@@ -38,7 +40,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.streams.differences import TOO_FEW, Paired, paired
+from torsweep.stats.streams.differences import TOO_FEW, Paired, bounds_of, paired
 from torsweep.stats.text import MOST_TIMES, TextTable, variant_text
 
 MEASURES: Mapping[str, Measure] = {
@@ -116,24 +118,19 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         # Differences of shares that are alike differ in their last digits.
         changes = np.round(pair.difference_s * 100, 9) if share else pair.log_ratio
     changes = np.where(np.isfinite(changes), changes, np.nan)
-    each, together = change_intervals(changes, family_size)
-    if not share:
-        each, together = exponential(each), exponential(together)
+    intervals = change_intervals(changes, family_size)
+    each, together = (_of_points(one) if share else exponential(one) for one in intervals)
     return {
         "networks": len(changes),
         "baseline": t_interval(pair.reference_s).mean,
         "variant": t_interval(pair.variant_s).mean,
-        "change": each.mean,
-        **{
-            f"change_{name}": np.clip(bound, -100, 100) if share else bound
-            for name, bound in (
-                ("low", each.low),
-                ("high", each.high),
-                ("simultaneous_low", together.low),
-                ("simultaneous_high", together.high),
-            )
-        },
+        **bounds_of("change", each, together),
     }
+
+
+def _of_points(interval: Interval) -> Interval:
+    """``interval`` of a difference of shares, which is no larger than 100 points."""
+    return replace(interval, low=np.clip(interval.low, -100, 100), high=np.clip(interval.high, -100, 100))
 
 
 def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:

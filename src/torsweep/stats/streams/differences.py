@@ -189,18 +189,15 @@ def _compare(pair: Paired, family_size: int) -> dict[str, object]:
         "networks": len(pair.reference_s),
         "baseline_s": t_interval(pair.reference_s).mean,
         "variant_s": t_interval(pair.variant_s).mean,
-        **_bounds("difference", "_s", *change_intervals(pair.difference_s, family_size)),
-        **_bounds("relative", "", *relative),
+        **bounds_of("difference", *change_intervals(pair.difference_s, family_size), "_s"),
+        **bounds_of("relative", *relative),
         "family_size": family_size,
         "p": t_p_value(pair.log_ratio),
     }
 
 
-def _bounds(name: str, unit: str, each: Interval, together: Interval) -> dict[str, object]:
-    return {
-        f"{name}{unit}": each.mean,
-        f"{name}_low{unit}": each.low,
-        f"{name}_high{unit}": each.high,
-        f"{name}_simultaneous_low{unit}": together.low,
-        f"{name}_simultaneous_high{unit}": together.high,
-    }
+def bounds_of(name: str, each: Interval, together: Interval, unit: str = "") -> dict[str, object]:
+    """The columns ``NAME`` and ``NAME_low`` … of a change: its own interval and the simultaneous one."""
+    bounds = (each.low, each.high, together.low, together.high)
+    columns = {f"{name}_{bound}{unit}": value for bound, value in zip(BOUNDS, bounds, strict=True)}
+    return {f"{name}{unit}": each.mean, **columns}

@@ -177,6 +177,9 @@ METRICS = {
 """By name. Those from the request, as tgentools and with it tornettools have them, leave out the wait for a
 circuit."""
 
+TIMES_FROM_REQUEST = {"ttfb_after_command": "first byte", "ttlb_after_command": "last byte"}
+"""Their names, with what each ends with."""
+
 
 def metric_at(byte: str, clock: str) -> Metric:
     """The time to the byte of ``ttfb`` or ``ttlb``, by ``clock``."""
