@@ -28,8 +28,8 @@ from torsweep.stats.streams.differences import paired
 from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
-SIZES, LEVELS = (3, 4, 6, 8, 12, 24), (0.95, 0.9875, 0.99375)
-SWEEPS, RESAMPLED_SWEEPS, RESAMPLES = 100_000, 1_000, 999
+NETWORK_COUNTS, CONFIDENCES = (3, 4, 6, 8, 12, 24), (0.95, 0.9875, 0.99375)
+SWEEPS, RESAMPLED_SWEEPS, BOOTSTRAP_RESAMPLES = 100_000, 1_000, 999
 AA_STUDIES, LINES = 20_000, 4
 LOOKS = ((8,), (8, 16), (8, 16, 24, 32, 40), (3, 6), (3, 6, 12, 24))
 PLANNED = (8, 16, 24, 32, 40)
@@ -89,9 +89,9 @@ def missed_by_resampling(draw: Draw, networks: int, level: float) -> tuple[float
     flips, the share."""
     generator = np.random.default_rng(SEED)
     missed, flipped, widths = 0, 0, []
-    rank = max(int((RESAMPLES + 1) * (1 - level) / 2), 1)
+    rank = max(int((BOOTSTRAP_RESAMPLES + 1) * (1 - level) / 2), 1)
     for values in draw(generator, (RESAMPLED_SWEEPS, networks)):
-        chosen = (values - values.mean())[generator.integers(0, networks, (RESAMPLES, networks))]
+        chosen = (values - values.mean())[generator.integers(0, networks, (BOOTSTRAP_RESAMPLES, networks))]
         low, high = np.sort(t_statistics(chosen))[[rank - 1, -rank]]
         missed += not low <= t_statistics(values) <= high
         widths.append(high - low)
@@ -123,11 +123,11 @@ def page(draws: dict[str, Draw]) -> str:
         "By `python -m bench.coverage`. Percent of sweeps whose interval misses the mean:",
     ]
     lines += ["t, above + below; bootstrap-t (its width as a multiple of t's); sign flips.", ""]
-    lines += ["| values | networks |" + "".join(f" {100 * level:g} % |" for level in LEVELS)]
-    lines += ["|---" * (2 + len(LEVELS)) + "|"]
-    for (name, draw), networks in product(draws.items(), SIZES):
+    lines += ["| values | networks |" + "".join(f" {100 * level:g} % |" for level in CONFIDENCES)]
+    lines += ["|---" * (2 + len(CONFIDENCES)) + "|"]
+    for (name, draw), networks in product(draws.items(), NETWORK_COUNTS):
         cells = []
-        for level in LEVELS:
+        for level in CONFIDENCES:
             above, below = missed_by_t(draw, networks, level)
             boot, width, flips = missed_by_resampling(draw, networks, level)
             boot_text = f"{100 * boot:.1f} (×{width:.2f})" if width < 100 else "no interval"

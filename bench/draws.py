@@ -26,7 +26,7 @@ from torsweep.runsets.run import read_table
 from torsweep.stats.streams.medians import run_quantiles
 
 DRAWS = 12
-TIMES = {"ttfb": "first", "ttlb": "last"}
+BYTE_OF = {"ttfb": "first", "ttlb": "last"}
 NUMBERS = {"p10_s": "decile", "median_s": "median"}
 
 
@@ -38,7 +38,7 @@ def quantiles(run: Path) -> dict[str, float]:
     web = {row["metric"]: row for row in found.iter_rows(named=True)}
     return {
         f"{time}_{name}": web[metric][number]
-        for metric, time in TIMES.items()
+        for metric, time in BYTE_OF.items()
         for number, name in NUMBERS.items()
     }
 

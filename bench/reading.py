@@ -57,7 +57,7 @@ PAUSE_S, LASTS_S = 15.5, 4.25
 QUIET = "TGen's, as torsweep runs it"
 BEATING = "TGen's with its heartbeat a second, the default"
 TRACED = "TGen's and OnionTrace's"
-KINDS = {QUIET: (1000, False, False), BEATING: (200, True, False), TRACED: (1000, False, True)}
+RUN_KINDS = {QUIET: (1000, False, False), BEATING: (200, True, False), TRACED: (1000, False, True)}
 """Clients, whether TGen beats, whether OnionTrace ran."""
 
 OURS = "import sys; from pathlib import Path; from torsweep.engines.shadow.read import write_tables;" \
@@ -221,7 +221,7 @@ def differences(logs: Logs, out: Path) -> int:
 def measure(scratch: Path, rounds: int) -> dict[str, dict[str, Any]]:
     """The figures of each kind of logs."""
     results: dict[str, dict[str, Any]] = {}
-    for number, (kind, (clients, beats, traced)) in enumerate(KINDS.items()):
+    for number, (kind, (clients, beats, traced)) in enumerate(RUN_KINDS.items()):
         logs = make_logs(scratch / str(number), clients, beats, traced)
         tools = ("tgentools", "oniontracetools") if traced else ("tgentools",)
         missing = [tool for tool in tools if shutil.which(tool) is None]

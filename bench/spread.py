@@ -38,7 +38,7 @@ from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.storage import write_text
 
 TIMES = ("ttfb", "ttlb")
-PARTS = (1, 2, 4)
+SPLITS = (1, 2, 4)
 """What the measured time is divided by."""
 LEAST_S = 30
 
@@ -48,7 +48,7 @@ NOT_COMPARED = ("repeat", "experiment", "variant", "network")
 Ratios = Mapping[tuple[str, str, int], float]
 """Logarithms, by kind, metric and measured seconds."""
 
-Where = tuple[str, str, str, str]
+Setting = tuple[str, str, str, str]
 """Network, engine, era and pairing."""
 
 
@@ -75,7 +75,7 @@ def log_ratios(one: Path, other: Path) -> Ratios:
     run, streams = read_run(one), sides(one, other)
     warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
     ratios: dict[tuple[str, str, int], float] = {}
-    for seconds in (whole_s // part for part in PARTS if whole_s // part >= LEAST_S or part == 1):
+    for seconds in (whole_s // part for part in SPLITS if whole_s // part >= LEAST_S or part == 1):
         cut = ended_at(streams, warm_up_us + seconds * 10**6)
         for kind, metric in product(run.traffic, TIMES):
             of_kind = cut.filter(pl.col("kind").cast(pl.String) == kind)
@@ -108,7 +108,7 @@ def finished_runs(folders: Iterable[Path]) -> list[Path]:
     return [directory for directory in found if (directory / PROVENANCE_FILE).is_file()]
 
 
-def alike_pairs(directories: Sequence[Path]) -> Iterator[tuple[Where, str, Path, Path]]:
+def alike_pairs(directories: Sequence[Path]) -> Iterator[tuple[Setting, str, Path, Path]]:
     """Pairs of the runs in ``directories`` that differ by chance alone, and the checksum of their network.
 
     Raises InputError when a run is damaged, or none has another that is alike.
@@ -127,7 +127,7 @@ def alike_pairs(directories: Sequence[Path]) -> Iterator[tuple[Where, str, Path,
             yield where, first.network_sha256, one, other
 
 
-def rows_of(pairs: Iterable[tuple[Where, str, Ratios]]) -> Iterator[Spread]:
+def rows_of(pairs: Iterable[tuple[Setting, str, Ratios]]) -> Iterator[Spread]:
     """A row for each measure of ``pairs``: network, engine, era and pairing; which network it is; ratios.
 
     The mean of two runs that are alike is 0, and so the spread is the root mean square.

@@ -20,8 +20,8 @@ from plotting.drawing.palette import level_name
 from torsweep.stats.inference.intervals import log_interval
 from torsweep.storage import write_text
 
-METRICS = {"ttfb": "first", "ttlb": "last"}
-DIFFERENCES = {
+BYTE_OF = {"ttfb": "first", "ttlb": "last"}
+DIFFERENCE_COLUMNS = {
     "relative": "difference",
     "relative_simultaneous_low": "difference_low",
     "relative_simultaneous_high": "difference_high",
@@ -32,10 +32,10 @@ def rows(medians: pl.DataFrame, differences: pl.DataFrame) -> pl.DataFrame:
     """One row for each variant, of ``medians.csv`` and ``differences.csv``."""
     knobs = medians.columns[medians.columns.index("kind") + 1 : medians.columns.index("seed")]
     table: dict[tuple[str, ...], dict[str, object]] = {}
-    of_variants = medians.filter(pl.col("metric").is_in(list(METRICS)))
+    of_variants = medians.filter(pl.col("metric").is_in(list(BYTE_OF)))
     for (metric, kind, *levels), own in of_variants.group_by("metric", "kind", *knobs, maintain_order=True):
         variant = tuple(str(level) for level in levels)
-        name = f"{kind}_{METRICS[str(metric)]}"
+        name = f"{kind}_{BYTE_OF[str(metric)]}"
         interval = log_interval(own["median_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
         row = table.setdefault(variant, {"variant": ", ".join(map(level_name, variant))})
         row.update(
@@ -46,10 +46,10 @@ def rows(medians: pl.DataFrame, differences: pl.DataFrame) -> pl.DataFrame:
             }
         )
     for difference in differences.filter(pl.col("estimand") == "median").iter_rows(named=True):
-        if difference["metric"] in METRICS:
-            name = f"{difference['kind']}_{METRICS[difference['metric']]}"
+        if difference["metric"] in BYTE_OF:
+            name = f"{difference['kind']}_{BYTE_OF[difference['metric']]}"
             row = table[tuple(str(difference[knob]) for knob in knobs)]
-            row.update({f"{name}_{to}": _percent(difference[of]) for of, to in DIFFERENCES.items()})
+            row.update({f"{name}_{to}": _percent(difference[of]) for of, to in DIFFERENCE_COLUMNS.items()})
     return pl.DataFrame(list(table.values()), infer_schema_length=None).fill_nan(None)
 
 

@@ -7,8 +7,8 @@ same cell, in one file or several, are its repeats. Runs the same cells in the m
 (``cargo run --release -p cellsim --example links``; some seconds) and writes a row for each cell: the medians
 of what kernel and model carried, held and measured as round trip, the span of the kernel's repeats, and
 
-- ``apart``: where the model's median differs from the kernel's by more than :data:`POINTS` of the link or
-  :data:`SHARE` of the bytes or the round trip;
+- ``apart``: where the model and kernel differ in the median by more than :data:`POINTS_APART` of the link or
+  :data:`SHARE_APART` of the bytes or the round trip;
 - ``kernel_apart``: where the kernel's own repeats differ by more than that among themselves. Such a cell
   cannot be judged.
 """
@@ -28,7 +28,7 @@ from bench.writing import csv_text
 from torsweep.config.eras import ERAS
 from torsweep.storage import write_text
 
-POINTS, SHARE = 0.05, 0.20
+POINTS_APART, SHARE_APART = 0.05, 0.20
 SEEDS = 5
 LINKS = ("cargo", "run", "--quiet", "--release", "-p", "cellsim", "--example", "links", "--")
 CELL = ("where", "link_bytes_per_s", "connections", "reader_bytes_per_s", "rtt_ms")
@@ -37,18 +37,18 @@ COLUMNS = (
     *("kernel_held_kb", "kernel_held_span_kb", "model_held_kb"),
     *("kernel_srtt_ms", "kernel_srtt_span_ms", "model_srtt_ms", "apart", "kernel_apart"),
 )
-Row = Mapping[str, str]
+CsvRow = Mapping[str, str]
 
 
-def by_cell(text: str) -> dict[tuple[str, ...], list[Row]]:
+def by_cell(text: str) -> dict[tuple[str, ...], list[CsvRow]]:
     """The rows of a CSV text, for each cell its repeats, in the order in which cells come first."""
-    cells: dict[tuple[str, ...], list[Row]] = {}
+    cells: dict[tuple[str, ...], list[CsvRow]] = {}
     for found in csv.DictReader(io.StringIO(text)):
         cells.setdefault(tuple(found[name] for name in CELL), []).append(found)
     return cells
 
 
-def row(kernel: Sequence[Row], model: Sequence[Row]) -> dict[str, object]:
+def row(kernel: Sequence[CsvRow], model: Sequence[CsvRow]) -> dict[str, object]:
     """The row of one cell, from the repeats of kernel and model."""
     ours, theirs = _measured(kernel), _measured(model)
     middle = {name: median(values) for name, values in ours.items()}
@@ -73,14 +73,14 @@ def row(kernel: Sequence[Row], model: Sequence[Row]) -> dict[str, object]:
     }
 
 
-def _measured(repeats: Sequence[Row]) -> dict[str, list[float]]:
+def _measured(repeats: Sequence[CsvRow]) -> dict[str, list[float]]:
     columns = {"use": "carried_share", "bytes": "held_bytes", "round trip": "srtt_ms"}
     return {name: [float(found[column]) for found in repeats] for name, column in columns.items()}
 
 
 def _differ(name: str, first: float, second: float) -> bool:
     """Whether the second differs from the first by more than is allowed."""
-    return abs(second - first) > (POINTS if name == "use" else SHARE * first)
+    return abs(second - first) > (POINTS_APART if name == "use" else SHARE_APART * first)
 
 
 def _named(names: Iterable[str]) -> str:
@@ -91,7 +91,7 @@ def _span(values: Sequence[float], digits: int) -> str:
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
-def _link(cell: Row) -> str:
+def _link(cell: CsvRow) -> str:
     reader = int(cell["reader_bytes_per_s"])
     if reader:
         return f"reader of {reader // 1000} KB/s"
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("kernel", type=Path, nargs="+")
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
-    measured: dict[tuple[str, ...], list[Row]] = {}
+    measured: dict[tuple[str, ...], list[CsvRow]] = {}
     for path in arguments.kernel:
         for cell, repeats in by_cell(path.read_text(encoding="utf-8")).items():
             measured.setdefault(cell, []).extend(repeats)

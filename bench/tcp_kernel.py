@@ -3,7 +3,7 @@
     python -m bench.tcp_kernel ERA bench/results/tcp_kernel_ERA.csv [--repeats 2] [--add] [--rtt 150]
 
 In: nothing but the machine, as root (or root of a user namespace), with ``linkem`` on the path, and an era,
-whose settings of TCP each host gets. Out: a CSV file with a row for each repeat, each of :data:`CELLS` and
+whose settings of TCP each host gets. Out: a CSV file with a row for each repeat, :data:`LINK_SETTINGS` and
 round trip; rows of the same cell are its repeats. With ``--add``, rows that the file already has stay before
 the new ones. The file is written anew after each repeat. A repeat takes five minutes of real time for each
 round trip and about a tenth of a core.
@@ -72,7 +72,7 @@ class Cell:
         return (rate, FAST_BYTES_PER_S) if self.where == "up" else (FAST_BYTES_PER_S, rate)
 
 
-CELLS = (
+LINK_SETTINGS = (
     Cell("down", 52_744, 1),
     Cell("down", 52_744, 10),
     Cell("down", 52_744, 30),
@@ -274,12 +274,12 @@ def _row(cell: Cell, rtt_ms: int, bytes_per_s: float, connections: list[Connecti
 
 
 def _repeat(era: EraName, rtts_ms: Sequence[int], seconds: float) -> list[dict[str, object]]:
-    """A row for each of :data:`CELLS` and round trip, in their order."""
+    """A row for each of :data:`LINK_SETTINGS` and round trip, in their order."""
     rows = []
     for rtt_ms in rtts_ms:
         print(f"{era}: round trip {rtt_ms} ms", file=sys.stderr)
-        batches = [measure(era, CELLS[n::BATCHES], rtt_ms, seconds) for n in range(BATCHES)]
-        rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(CELLS))]
+        batches = [measure(era, LINK_SETTINGS[n::BATCHES], rtt_ms, seconds) for n in range(BATCHES)]
+        rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(LINK_SETTINGS))]
     return rows
 
 

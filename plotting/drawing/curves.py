@@ -26,7 +26,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.likeness import Likeness, tells_of
 from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
-PUBLIC: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
+PUBLIC_LINE: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
 """How the public network is drawn."""
 
 _ROW_IN = 1.45
@@ -86,11 +86,11 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))
         if not there.is_empty():
-            panel.axis.plot(there["time_s"], there["share"], **PUBLIC)
+            panel.axis.plot(there["time_s"], there["share"], **PUBLIC_LINE)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
             say_nothing_is_here(panel.axis, f"a network has no {byte}")
-    facets.legend(figure, marker=True, more=[] if public.is_empty() else [Line2D([], [], **PUBLIC)])
+    facets.legend(figure, marker=True, more=[] if public.is_empty() else [Line2D([], [], **PUBLIC_LINE)])
     return figure, points, caption
 
 

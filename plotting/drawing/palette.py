@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from torsweep.config.knobs import KNOBS
-from torsweep.config.looks import ALL, Look
+from torsweep.config.looks import ALL_LOOKS, Look
 from torsweep.engines.selection import find_kind
 from torsweep.runsets.reading import SOURCE
 
@@ -46,7 +46,7 @@ def _left_over(taken: list[Look]) -> Look:
             sum(dashes) + sum(one.marker == look.marker for one in taken),
         )
 
-    return min(ALL, key=uses)
+    return min(ALL_LOOKS, key=uses)
 
 
 def _stated(knob: str, level: str) -> Look | None:

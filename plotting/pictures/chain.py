@@ -25,7 +25,7 @@ from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.formats.json_file import read_json
 
-PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}
+PANEL_COUNTS = {"clocks": 1, "tracing": 2, "quantum": 2}
 
 
 def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
@@ -39,7 +39,7 @@ def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
         f"{document['machine'].get('cpu', 'A machine')}. {_MEANING[plan]}"
     )
     figure = canvas(TEXT_WIDTH_IN, 0.6 + 0.26 * lines, caption)
-    axes = figure.subplots(1, PANELS[plan], sharey=True, squeeze=False)[0]
+    axes = figure.subplots(1, PANEL_COUNTS[plan], sharey=True, squeeze=False)[0]
     figure_of[plan](axes, rows)
     return figure, caption
 
@@ -131,13 +131,13 @@ def draw_figure(comparison: Path, out: Path) -> None:
     Raises InputError when one of them is missing, or no comparison.
     """
     document = read_json(comparison.with_suffix(".json"))
-    if document.get("plan") not in PANELS:
+    if document.get("plan") not in PANEL_COUNTS:
         raise InputError(
             "is no comparison",
             file=comparison,
             key="plan",
             value=document.get("plan"),
-            accepted=", ".join(PANELS),
+            accepted=", ".join(PANEL_COUNTS),
         )
     rows = read_csv(comparison, ("position", "variant"))
     with style():

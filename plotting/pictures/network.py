@@ -32,14 +32,14 @@ HOW_TO_READ = (
     "that more circuits use when relays are chosen by tor's weights."
 )
 
-RELAYS = {
+RELAY_LOOKS = {
     "guard": ("guard", Look(BLUE, SOLID, "o")),
     "middle": ("middle", Look(GREEN, SOLID, "^")),
     "exit": ("exit", Look(VERMILION, SOLID, "s")),
     "guard_exit": ("guard or exit", Look(PURPLE, SOLID, "D")),
 }
 PAIRS = {"guard_middle": ("guard to middle", BLUE), "middle_exit": ("middle to exit", VERMILION)}
-CURVES = {
+CURVE_LOOKS = {
     "relays": Look(VERMILION, SOLID, "o"),
     "clients, down": Look(BLUE, DASHED, "s"),
     "clients, up": Look(GREEN, DASH_DOT, "^"),
@@ -96,7 +96,7 @@ def _map(axis: Axes, picture: NetworkPicture) -> None:
         lines = LineCollection(list(ends), linewidths=widths, colors=colour, alpha=0.45, zorder=4)
         axis.add_collection(lines)
     marks_points = _COVERED * COLUMN_WIDTH_IN * _MAP_IN * 72**2
-    for position, (_, look) in RELAYS.items():
+    for position, (_, look) in RELAY_LOOKS.items():
         own = relays.filter(position=position)
         axis.scatter(
             own["x_ms"],
@@ -136,7 +136,7 @@ def _keys() -> list[Line2D]:
     """Marks in the upper line of the legend, everything else in the lower one: it is filled by columns."""
     marks = [
         Line2D([], [], linestyle="", marker=look.marker, markersize=5, color=look.colour, label=name)
-        for name, look in RELAYS.values()
+        for name, look in RELAY_LOOKS.values()
     ]
     others = [Line2D([], [], color=colour, alpha=0.6, label=name) for name, colour in PAIRS.values()]
     others.append(Line2D([], [], linestyle="", marker="o", markersize=2, color=FAINT, label="place"))
@@ -145,7 +145,7 @@ def _keys() -> list[Line2D]:
 
 def _curves(axis: Axes, points: pl.DataFrame) -> None:
     for what in points["what"].unique(maintain_order=True):
-        own, look = points.filter(what=what), CURVES[what]
+        own, look = points.filter(what=what), CURVE_LOOKS[what]
         axis.plot(own["value"], own["share"], color=look.colour, linestyle=look.dashes, label=what)
     axis.set_xscale("log")
     plain_log_ticks(axis)

@@ -15,7 +15,7 @@ import typer
 from torsweep.storage.folders import CHAIN_FOLDER, OutputFolder
 
 
-class PlanName(StrEnum):
+class Measurement(StrEnum):
     """What is measured (:mod:`torsweep.chain.turns`)."""
 
     CLOCKS = "clocks"
@@ -24,7 +24,7 @@ class PlanName(StrEnum):
 
 
 def chain_command(
-    name: Annotated[PlanName, typer.Argument(metavar="PLAN", help=f"One of {', '.join(PlanName)}.")],
+    name: Annotated[Measurement, typer.Argument(metavar="PLAN", help=f"One of {', '.join(Measurement)}.")],
     out: Annotated[
         Path,
         typer.Option(

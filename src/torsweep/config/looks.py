@@ -41,7 +41,7 @@ FIFTH = Look(PURPLE, DOTTED, "v")
 SIXTH, SEVENTH = Look(ORANGE, DASHED, "P"), Look(BLACK, LONG_DASHED, "X")
 _DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
 
-ALL = (
+ALL_LOOKS = (
     *_DISTINCT,
     *(
         Look(one.colour, dashes, marker)

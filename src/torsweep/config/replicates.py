@@ -116,7 +116,7 @@ NO_DIFFERENCE_BELOW = 0.05
 Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
 """The least difference that counts: a part of the median, or for a depth a depth."""
 
-Networks = Annotated[int, Field(ge=1, le=MOST_REPLICATES)]
+NetworkCount = Annotated[int, Field(ge=1, le=MOST_REPLICATES)]
 SpentShare = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 _LOOKS_SCHEMA = WithJsonSchema(
@@ -141,7 +141,7 @@ class Precision(Section):
     """No networks are added once runs have taken this much time of a core."""
     margin: Margin = NO_DIFFERENCE_BELOW
     """A smaller relative difference counts as no difference, also where ``replicates`` is a number."""
-    looks: Annotated[Mapping[Networks, SpentShare], AfterValidator(_rising), _LOOKS_SCHEMA] = Field(
+    looks: Annotated[Mapping[NetworkCount, SpentShare], AfterValidator(_rising), _LOOKS_SCHEMA] = Field(
         default_factory=dict
     )
     """Numbers of networks at which somebody has seen the verdicts, and may add networks, and the share of the

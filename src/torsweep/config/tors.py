@@ -21,12 +21,12 @@ from torsweep.config.variant import check_contents, unknown_name
 from torsweep.config.where import Where
 
 TorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
+ClientShare = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 DEBIAN = "debian"
 HEAD = "HEAD"
-KINDS = ("source", "git", "program", "arti", "same", "mix")
+TOR_KINDS = ("source", "git", "program", "arti", "same", "mix")
 _SHARES_SUM_WITHIN = 1e-6
 """Shares written with a few digits, such as 0.333333, are meant to sum to 1."""
 
@@ -50,7 +50,7 @@ class TorSource(Section):
     of a ``mix``; other hosts run the tor of the baseline."""
     same: TorName | None = None
     """Another tor of the experiment, from which this one differs by chance alone."""
-    mix: Mapping[TorName, Share] | None = None
+    mix: Mapping[TorName, ClientShare] | None = None
     """Tors of the experiment, each with its share of the hosts that ``on`` chooses; other hosts run the tor
     of the baseline."""
     on: Where = Where()
@@ -64,8 +64,8 @@ class TorSource(Section):
 
     @property
     def kind(self) -> str:
-        """Which of :data:`KINDS` says what this tor is."""
-        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+        """Which of :data:`TOR_KINDS` says what this tor is."""
+        return next(kind for kind in TOR_KINDS if getattr(self, kind) is not None)
 
     @property
     def path(self) -> Path | None:
@@ -99,12 +99,14 @@ class TorSource(Section):
 
     @model_validator(mode="after")
     def _is_one_tor(self) -> Self:
-        stated = [kind for kind in KINDS if getattr(self, kind) is not None]
+        stated = [kind for kind in TOR_KINDS if getattr(self, kind) is not None]
         if not stated:
-            raise RefusedValue("does not say what this tor is", key="", accepted=f"one of {', '.join(KINDS)}")
+            raise RefusedValue(
+                "does not say what this tor is", key="", accepted=f"one of {', '.join(TOR_KINDS)}"
+            )
         if len(stated) > 1:
             problem = f"says a second time what this tor is, beside {stated[0]}"
-            raise RefusedValue(problem, key=stated[1], accepted=f"one of {', '.join(KINDS)}")
+            raise RefusedValue(problem, key=stated[1], accepted=f"one of {', '.join(TOR_KINDS)}")
         return self
 
     @model_validator(mode="after")

@@ -82,13 +82,13 @@ PASSAGE_POINTS: tuple[Point, ...] = ("inbuf", "queue", "outbuf", "flush")
 MOST_RECORDS = 100_000_000
 """The most records of a relay: 5.6 GB."""
 
-HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
+TracedHost = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 
 
 class Tracing(Section):
     """Which relays record cells, at which places, and how many downloads are followed."""
 
-    hosts: Annotated[tuple[HostName, ...], Field(max_length=1_000)] = ()
+    hosts: Annotated[tuple[TracedHost, ...], Field(max_length=1_000)] = ()
     """Relays, as in network.json, that record cells."""
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=len(POINTS))] = POINTS
     """The places of a relay at which a cell is recorded."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torsweep.pipeline.tree import PlanPath
 
 BUNDLE = Path(__file__).with_name("kist_interval.zip")
-EXAMPLE = "torsweep compare --torrc 'KISTSchedRunInterval 100 msec' --on role=relay"
+NEXT_COMMAND = "torsweep compare --torrc 'KISTSchedRunInterval 100 msec' --on role=relay"
 
 
 def demo_command(
@@ -59,7 +59,7 @@ def demo_command(
     for name, text in (
         ("page", str(out / plan.page)),
         ("figures", f"{out / plan.stage('figures')}/"),
-        ("next", f"{EXAMPLE} --dry-run"),
+        ("next", f"{NEXT_COMMAND} --dry-run"),
         ("", "torsweep doctor: whether real tor can run here"),
         ("", f"python: import torsweep; torsweep.load('{out}')"),
     ):

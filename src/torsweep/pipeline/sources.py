@@ -23,7 +23,7 @@ from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.sources import RunSource, require_held
 
-Key = tuple[Variant, int]
+RunKey = tuple[Variant, int]
 """A variant of the plan, and the seed of a network."""
 
 
@@ -50,7 +50,7 @@ class SourcesPlan:
             if self.everything or not source.runs_tor:
                 require_engine(source.engine)
 
-    def folder(self, source: RunSource, key: Key) -> Path:
+    def folder(self, source: RunSource, key: RunKey) -> Path:
         """The folder of one run."""
         variant, seed = key
         above = Path("results") / source.tree / self.experiment.name / source.engine / self.experiment.era
@@ -83,10 +83,10 @@ class SourcesPlan:
         folders = [self.folder(one, key) for one, key in keys if self._is_finished(one, key)]
         return [folder for folder in folders if folder not in made]
 
-    def _is_finished(self, source: RunSource, key: Key) -> bool:
+    def _is_finished(self, source: RunSource, key: RunKey) -> bool:
         return (self.folder(source, key) / PROVENANCE_FILE).is_file()
 
-    def _made_of(self, source: RunSource, key: Key) -> Iterator[RunSource]:
+    def _made_of(self, source: RunSource, key: RunKey) -> Iterator[RunSource]:
         """The source itself, or its repeat, or both: of which a run is made."""
         if source.replay:
             original = self.folder(RunSource(source.replay), key)

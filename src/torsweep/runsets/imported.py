@@ -145,7 +145,7 @@ def _seeds(file: Path, pattern: re.Pattern[str]) -> Iterator[int]:
 
 
 MANIFEST = "import.json"
-FORMAT, FORMAT_VERSION = "torsweep-import", 1
+IMPORT_FORMAT, IMPORT_VERSION = "torsweep-import", 1
 IMPORTED = "imports"
 """Takes the place of an experiment."""
 _NO_IMPORT = "no such file: `torsweep import tornettools` leaves it in the folder of an import"
@@ -222,7 +222,11 @@ def import_simulations(folders: Sequence[Path], out: Path) -> Import:
             _import(folder, f"run-{number}", place, seen) for number, folder in enumerate(folders, start=1)
         ]
         tables = sorted(str(file.relative_to(place)) for file in place.glob("*/*.parquet"))
-        document = {"format": FORMAT, "format_version": FORMAT_VERSION, "runs": [asdict(run) for run in runs]}
+        document = {
+            "format": IMPORT_FORMAT,
+            "format_version": IMPORT_VERSION,
+            "runs": [asdict(run) for run in runs],
+        }
         document = with_checksums(document, place, tables)
         write_text(place / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return Import(out, runs)
@@ -313,8 +317,8 @@ def open_import(folder: Path) -> Import:
     """The import in ``folder``; InputError where there is none, or it is damaged or of another version."""
     document = verify_folder(folder, MANIFEST, _NO_IMPORT)
     stated = document.pop("format", None), document.pop("format_version", None)
-    if stated != (FORMAT, FORMAT_VERSION):
+    if stated != (IMPORT_FORMAT, IMPORT_VERSION):
         raise InputError(
-            "is no import of this version", file=folder / MANIFEST, value=stated, accepted=FORMAT
+            "is no import of this version", file=folder / MANIFEST, value=stated, accepted=IMPORT_FORMAT
         )
     return validate(Import, {"folder": folder, **document}, folder / MANIFEST)

@@ -29,9 +29,9 @@ LEAST_RUST = (1, 92)
 """What that version needs."""
 FEATURES = ("--features", "flowctl-cc")
 """What cargo is told beside Arti's defaults: congestion control."""
-MANIFEST = "crates/arti/Cargo.toml"
+CARGO_MANIFEST = "crates/arti/Cargo.toml"
 """Where Arti's repository describes the program."""
-FORMS = f"a version such as {TRIED}, a git repository of Arti, or a program arti"
+ARTI_FORMS = f"a version such as {TRIED}, a git repository of Arti, or a program arti"
 
 
 def arti_content(tor: TorSource) -> tuple[str, tuple[str, ...]]:
@@ -42,7 +42,7 @@ def arti_content(tor: TorSource) -> tuple[str, tuple[str, ...]]:
     if path.is_dir():
         return find_arti_commit(path, tor.revision).tree, FEATURES
     if not path.is_file():
-        raise InputError("is no Arti", key="arti", value=tor.arti, accepted=FORMS)
+        raise InputError("is no Arti", key="arti", value=tor.arti, accepted=ARTI_FORMS)
     return sha256_of_file(path), ()
 
 
@@ -53,16 +53,16 @@ def is_version(text: str | None) -> bool:
 
 def holds_arti(commit: Commit) -> bool:
     """Whether ``commit`` is of Arti's repository."""
-    return file_of(commit, MANIFEST) is not None
+    return file_of(commit, CARGO_MANIFEST) is not None
 
 
 def find_arti_commit(repository: Path, revision: str) -> Commit:
     """The commit of Arti that ``revision`` names; InputError when there is none."""
     if not is_repository(repository):
-        raise InputError("is no git repository", file=repository, accepted=FORMS)
+        raise InputError("is no git repository", file=repository, accepted=ARTI_FORMS)
     commit = find_commit(repository, revision)
     if not holds_arti(commit):
-        raise InputError(f"is no Arti: it has no {MANIFEST}", file=repository, value=revision)
+        raise InputError(f"is no Arti: it has no {CARGO_MANIFEST}", file=repository, value=revision)
     return commit
 
 
@@ -137,7 +137,7 @@ def build_arti(
             commit = find_arti_commit(path, tor.revision)
             export(commit, staging / "source")
             facts |= {"source_commit": commit.commit, "source_tree": commit.tree}
-            words = ["--path", str((staging / "source" / MANIFEST).parent.resolve())]
+            words = ["--path", str((staging / "source" / CARGO_MANIFEST).parent.resolve())]
         log = staging / "build.log"
         _install(words, staging, log, jobs, failed)
         made = staging / "root/bin/arti"

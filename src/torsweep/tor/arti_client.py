@@ -15,7 +15,7 @@ from torsweep.config.knobs import PRIMARY_GUARDS
 from torsweep.config.tor_settings import TorSettings
 from torsweep.units import SECOND_NS
 
-TEMPLATE = Path(__file__).with_name("templates") / "arti.toml"
+ARTI_TEMPLATE = Path(__file__).with_name("templates") / "arti.toml"
 
 ARTI_ENVIRONMENT = {"TOKIO_WORKER_THREADS": "2"}
 """Otherwise Arti has a thread for each core of the machine."""
@@ -55,7 +55,7 @@ def arti_toml(
         f'  {{ rsa_identity = "{rsa}", ed_identity = "{ed25519}", orports = ["{where}"] }},'
         for where, (rsa, ed25519) in authorities.items()
     )
-    return string.Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
+    return string.Template(ARTI_TEMPLATE.read_text(encoding="utf-8")).substitute(
         data_directory=data_directory,
         socks_port=socks_port,
         authorities="\n".join(caches),

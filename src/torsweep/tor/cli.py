@@ -15,7 +15,7 @@ from torsweep.tor import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
 
-Source = Annotated[
+SourceOption = Annotated[
     Path | None,
     typer.Option(help="Tarball, .dsc or folder of tor's source; Debian's source package when left out."),
 ]
@@ -37,7 +37,7 @@ Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 
 @tor_app.command("build")
 def build_command(
-    source: Source = None,
+    source: SourceOption = None,
     git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
     program: Annotated[Path | None, typer.Option(help="A program tor, instead of a source.")] = None,
@@ -129,7 +129,7 @@ def check_command(out: ToolsFolder = TOOLS) -> None:
 @tor_app.command("test")
 def test_command(
     groups: Annotated[list[str] | None, typer.Argument(help="Groups of tor's test program.")] = None,
-    source: Source = None,
+    source: SourceOption = None,
     out: ToolsFolder = TOOLS,
     jobs: Jobs = 1,
     sha256: Checksum = None,
@@ -148,7 +148,7 @@ def oracle_command(
         int, typer.Option(min=0, help="Cases of each kind; 0: those in the repository.")
     ] = 2_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed from which cases are drawn.")] = 1,
-    source: Source = None,
+    source: SourceOption = None,
     out: ToolsFolder = TOOLS,
     sha256: Checksum = None,
 ) -> None:

@@ -125,8 +125,7 @@ def test_a_verdict_that_the_tables_do_not_give_is_found(damaged: Path, torsweep)
 
 def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(plan: Plan, torsweep, tmp_path: Path) -> None:
     own = copied(plan, tmp_path / "plan")
-    tables = with_perf_clients(PlanTables.open(own.stage("tables")), own.stage("tables"))
-    record_tables(own.stage("tables"))
+    tables = with_perf_clients(PlanTables.open(plan.stage("tables")), own.stage("tables"))
     file = tmp_path / "tor_metrics.json"
     file.write_text(json.dumps({"download_times": {"5242880": [1 / 3, 8]}, "daily_counts": {}}))
     write_summary(summarize(tables, own.experiment, file), own.stage("summaries"))

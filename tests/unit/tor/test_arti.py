@@ -59,7 +59,7 @@ def test_a_version_is_built_once_and_its_build_says_how(tools: Path, tmp_path: P
 def test_a_repository_and_a_program_are_told_by_their_content(tools: Path, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     (repository / "crates/arti").mkdir(parents=True)
-    (repository / arti.MANIFEST).write_text("")
+    (repository / arti.CARGO_MANIFEST).write_text("")
     identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "begin"]):
         subprocess.run(["git", "-C", str(repository), *words], check=True)

@@ -155,7 +155,7 @@ def _refused(problem: str, value: object = None, accepted: str = "clocks with a 
     return InputError(f"two clocks cannot be compared: {problem}", value=value, accepted=accepted)
 
 
-Verdict = Literal["shared", "corrected", "unknown", "refused"]
+ClockVerdict = Literal["shared", "corrected", "unknown", "refused"]
 """``shared``: no message comes before it leaves, one clock to within what is uncertain. ``corrected``:
 messages would, and times were taken to the other host's clock. ``unknown``: none does, and there are too few,
 or a step between them. ``refused``: messages would, and no clock with a fixed drift explains it."""
@@ -180,7 +180,7 @@ class HostClock:
     host: str
     against: str
     messages: int
-    verdict: Verdict
+    verdict: ClockVerdict
     skew: Skew | None = None
     reason: str | None = None
 
@@ -289,7 +289,7 @@ def _judged(host: str, against: str, messages: int, forth: Messages, back: Messa
         skew = estimate(forth, back)
     except InputError as refused:
         reason = str(refused)
-    verdict: Verdict
+    verdict: ClockVerdict
     if least_ns >= 0:
         verdict = "shared" if skew is not None else "unknown"
     else:

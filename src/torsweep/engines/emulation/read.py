@@ -51,7 +51,7 @@ def read_packets(table: Path, summary: Path, zero_ns: int) -> pl.DataFrame:
     return pl.read_parquet(table).with_columns(pl.col("sent_ns", "done_ns") + ahead_ns)
 
 
-Sample = tuple[int, int, int, int]
+RelaySecond = tuple[int, int, int, int]
 """Monotonic time in ns at the end of a relay's second, bytes read, bytes written, CPU time so far in ns."""
 
 
@@ -159,7 +159,7 @@ def circuits_frame(
 
 
 def relays_frame(
-    samples: Mapping[str, Sequence[Sample]],
+    samples: Mapping[str, Sequence[RelaySecond]],
     queued: Mapping[str, Sequence[tuple[int, int]]],
     zero_ns: int,
     end_ns: int,
@@ -194,7 +194,7 @@ def relays_frame(
     return _frame(rows, RELAYS).sort("second", maintain_order=True)
 
 
-def _by_second(samples: Sequence[Sample], zero_ns: int) -> dict[int, list[int]]:
+def _by_second(samples: Sequence[RelaySecond], zero_ns: int) -> dict[int, list[int]]:
     """Bytes read, bytes written and CPU time in µs of each second that was told of."""
     by_second: dict[int, list[int]] = {}
     last_second: int | None = None

@@ -47,7 +47,7 @@ from torsweep.engines.shadow.simulate import (
     SHADOW_YAML,
     VOTE_DELAY_S,
     VOTING_INTERVAL_S,
-    Host,
+    GraphHost,
     Process,
     ShadowSettings,
     ShadowSimulation,
@@ -222,7 +222,7 @@ class _Builder:
         self.template = folder / "template" / "hosts"
         self.client_torrcs: dict[str, str] = {}
 
-    def hosts(self) -> dict[str, Host]:
+    def hosts(self) -> dict[str, GraphHost]:
         """All hosts by name."""
         self.shared.mkdir()
         (self.shared / "server.graphml").write_text(server_graph())
@@ -266,17 +266,17 @@ class _Builder:
             (self.shared / self.client_torrcs[text]).write_text(text)
         return f"{_SHARED}/{self.client_torrcs[text]}"
 
-    def _host(self, name: str, processes: list[Process]) -> Host:
+    def _host(self, name: str, processes: list[Process]) -> GraphHost:
         node = self.nodes[name]
-        return Host(self.graph_nodes[node], address(node), processes)
+        return GraphHost(self.graph_nodes[node], address(node), processes)
 
-    def _authority(self, name: str) -> Host:
+    def _authority(self, name: str) -> GraphHost:
         valid = CONSENSUS_VALID_S // INITIAL_VOTING_INTERVAL_S
         lines = [f"V3BandwidthsFile {_SHARED}/bandwidths", f"V3AuthNIntervalsValid {valid}"]
         self._host_folder(name, self._torrc("authority", name, lines))
         return self._host(name, [self._tor(name, "torrc", AUTHORITIES_NS)])
 
-    def _relay(self, index: int) -> Host:
+    def _relay(self, index: int) -> GraphHost:
         relay = self.network.relays[index]
         lines = [f"TestingServerConsensusDownloadInitialDelay {RELAYS_ASK_AFTER_S}"]
         lines += recording_lines(self.run, relay, RING_FILE, VEGAS_LOG)
@@ -289,7 +289,7 @@ class _Builder:
         processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
         return self._host(relay.name, processes)
 
-    def _client(self, index: int) -> Host:
+    def _client(self, index: int) -> GraphHost:
         client = self.network.clients[index]
         start_ns = CLIENTS_NS + index * CLIENTS_SPREAD_NS // len(self.network.clients)
         opening_ns = BOOTSTRAP_NS + client_start_ns(self.seed, index, self.run.client_start_window_ns)
@@ -309,7 +309,7 @@ class _Builder:
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
 
-    def _server(self, name: str) -> Host:
+    def _server(self, name: str) -> GraphHost:
         return self._host(name, [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)])
 
     def _host_folder(self, name: str, text: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torsweep.engines.hosts import Identities, address, key_torrc, v3_identity
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
+from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
@@ -68,7 +68,7 @@ def _make(network: Network, tools: ShadowTools, place: Path) -> None:
         processes = [_to_its_end(tor.program, ["--list-fingerprint", "-f", "torrc"])]
         if name in authorities:
             processes.append(_to_its_end(Path("/bin/sh"), ["-c", _certify(tor.gencert.absolute())]))
-        hosts[name] = Host(0, address(node), processes)
+        hosts[name] = GraphHost(0, address(node), processes)
     (work / "graph.gml").write_text(uniform_graph([(125_000_000, 125_000_000)], latency_ms=10))
     run_simulation(ShadowSimulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
     for name in hosts:

@@ -15,7 +15,7 @@ from pathlib import Path
 from torsweep.engines.contract import Say
 from torsweep.engines.hosts import address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
+from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import RESULTS_FOLDER, TRIALS_FOLDER, ShadowTools
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError, TorsweepError
@@ -88,7 +88,7 @@ def measure(tools: ShadowTools) -> dict[str, float]:
             (folder / "template" / "hosts" / name).mkdir(parents=True)
             (folder / "template" / "hosts" / name / "tgen.graphml").write_text(graph)
             start_ns = 0 if name.startswith("server") else SECOND_NS
-            hosts[name] = Host(
+            hosts[name] = GraphHost(
                 node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
             )
         run_simulation(

@@ -131,7 +131,7 @@ class Process:
 
 
 @dataclass(frozen=True)
-class Host:
+class GraphHost:
     """A host at a node of the graph; ``captured_bytes`` of each of its packets are kept in a capture."""
 
     node: int
@@ -144,7 +144,7 @@ class Host:
 class ShadowSimulation:
     """A whole simulation. ``folder`` holds the template of the hosts' folders, the graph and the data."""
 
-    hosts: Mapping[str, Host]
+    hosts: Mapping[str, GraphHost]
     stop_ns: int
     seed: int
     parallelism: int = 0
@@ -180,7 +180,7 @@ class ShadowSimulation:
         }
         return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
-    def _host(self, name: str, host: Host) -> dict[str, Any]:
+    def _host(self, name: str, host: GraphHost) -> dict[str, Any]:
         for process in host.processes:
             if process.start_ns >= self.stop_ns:
                 raise InputError(

@@ -21,7 +21,7 @@ from torsweep.engines.hosts import address
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation, uniform_graph
+from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
@@ -122,11 +122,11 @@ def measure(shadow: Path) -> RoundTrips:
     return trial
 
 
-def _host(number: int, start_ns: int, *arguments: str) -> Host:
+def _host(number: int, start_ns: int, *arguments: str) -> GraphHost:
     # Neither the user's packages nor a start-up file of theirs: the probe needs the standard library alone.
     command = ["-I", "-S", str(Path(round_trip_probe.__file__).absolute()), *arguments]
     process = Process(Path(sys.executable), command, start_ns, runs_to_the_end=False)
-    return Host(0, address(number), [process])
+    return GraphHost(0, address(number), [process])
 
 
 def _told(host: Path) -> int:

@@ -26,7 +26,7 @@ from torsweep.engines.shadow.read.tornettools import read_logs, tables_of
 from torsweep.engines.shadow.simulate import (
     EPOCH_S,
     SHADOW_YAML,
-    Host,
+    GraphHost,
     Process,
     ShadowSettings,
     ShadowSimulation,
@@ -138,10 +138,10 @@ def _start_ns(process: Mapping[str, Any]) -> int:
     return int(start) * SECOND_NS if str(start).isdigit() else 0
 
 
-def _host(host: Mapping[str, Any]) -> Host:
+def _host(host: Mapping[str, Any]) -> GraphHost:
     """A host as the projection of memory counts it."""
     processes = [Process(process["path"], [], _start_ns(process)) for process in host["processes"]]
-    return Host(0, "", processes)
+    return GraphHost(0, "", processes)
 
 
 def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:

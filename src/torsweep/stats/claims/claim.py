@@ -25,7 +25,7 @@ from torsweep.config.variant import level_text
 from torsweep.errors import InputError
 from torsweep.stats import claims
 
-Clock = Literal["opening", "request"]
+ClockStart = Literal["opening", "request"]
 """What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
 
 Estimand = Literal["median", "p90", "p95", "client_median", "mean", "paired"]

@@ -19,7 +19,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
-from torsweep.stats.claims.claim import ClientClaim, Clock, Estimand
+from torsweep.stats.claims.claim import ClientClaim, ClockStart, Estimand
 from torsweep.stats.claims.judging import (
     Question,
     above,
@@ -58,7 +58,7 @@ from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, Stairs, stair_table
 from torsweep.units import is_duration
 
-Clocks = Annotated[tuple[Clock, ...], Field(min_length=1)]
+ClockStarts = Annotated[tuple[ClockStart, ...], Field(min_length=1)]
 
 
 class _TimesClaim(ClientClaim):
@@ -68,7 +68,7 @@ class _TimesClaim(ClientClaim):
     """By which statistics of a run's times it is judged, each for itself: the median (``median``) or a high
     quantile (``p90``, ``p95``) over downloads, the median over clients (``client_median``), the ``mean``; or
     by how much longer the same download takes, the mean over the middle half of them (``paired``)."""
-    clocks: Clocks = (OPENING,)
+    clocks: ClockStarts = (OPENING,)
     """By which clocks it is judged, each for itself: from the ``opening`` of the SOCKS connection, or from
     the ``request``."""
 
@@ -268,7 +268,7 @@ class StairStep(ClientClaim):
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     only: StrictBool = True
     """Whether there are none at the other levels."""
-    clocks: Clocks = (OPENING,)
+    clocks: ClockStarts = (OPENING,)
     """By which clocks it is judged, each for itself."""
     grades: Annotated[tuple[Literal["present", "pronounced"], ...], Field(min_length=1)] = (PRONOUNCED,)
     """How deep stairs have to be, each judged for itself: deeper than in a smooth distribution of the same

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin
-from torsweep.config.tracing import Group, HostName, Stage
+from torsweep.config.tracing import Group, Stage, TracedHost
 from torsweep.config.variant import Level
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
@@ -32,7 +32,7 @@ class _CellClaim(Claim):
 
     level: Level
     """The level of the knob that the claim is about."""
-    host: HostName
+    host: TracedHost
     """The relay, as in network.json; ``tracing`` has to name it."""
 
     def check(self, experiment: Any) -> None:

@@ -48,9 +48,9 @@ MARGIN = 0.05
 _DECIMALS = 12
 """Of a gap: sums of many shares that are equal differ in the sixteenth."""
 
-WITHIN, BEYOND, UNKNOWN = "within", "beyond", "not known"
+WITHIN_AIM, BEYOND_AIM, UNKNOWN = "within", "beyond", "not known"
 
-Key = tuple[str, str, str, tuple[str, ...], int]
+CurveKey = tuple[str, str, str, tuple[str, ...], int]
 """Kind, metric, source, levels of the knobs, seed."""
 
 
@@ -95,7 +95,7 @@ def distance(reference: Curve, other: Curve) -> Distance:
     return Distance(float(abs(apart[widest])), float(apart[widest]), float(steps[widest]))
 
 
-def all_curves(streams: pl.DataFrame, knobs: Sequence[str]) -> dict[Key, Curve]:
+def all_curves(streams: pl.DataFrame, knobs: Sequence[str]) -> dict[CurveKey, Curve]:
     """The curve of every run in ``streams`` that has downloads of a kind; ``knobs`` begin with the source."""
     by, curves = ["kind", *knobs, "seed"], {}
     for metric in SHOWN_METRICS:
@@ -144,7 +144,7 @@ def distances(analysis: Analysis) -> list[dict[str, object]] | None:
     return rows or None
 
 
-def _opposed(analysis: Analysis, curves: Mapping[Key, Curve]) -> Iterator[tuple[Key, str]]:
+def _opposed(analysis: Analysis, curves: Mapping[CurveKey, Curve]) -> Iterator[tuple[CurveKey, str]]:
     """Each curve that stands against another one, and the source of that, in the order of the table."""
     runs = [(run["variant"], run["seed"]) for run in analysis.provenance.runs]
     for kind, metric in product(KINDS, SHOWN_METRICS):
@@ -193,7 +193,9 @@ def gaps(analysis: Analysis) -> pl.DataFrame | None:
     verdict = pl.when(pl.col("floor").is_null() | pl.col("ks").is_null()).then(pl.lit(UNKNOWN))
     return frame.with_columns(
         pl.coalesce("floor", "_shared").alias("floor"), pl.col("floor_networks").fill_null(0)
-    ).with_columns(verdict.when(beyond).then(pl.lit(BEYOND)).otherwise(pl.lit(WITHIN)).alias("verdict"))
+    ).with_columns(
+        verdict.when(beyond).then(pl.lit(BEYOND_AIM)).otherwise(pl.lit(WITHIN_AIM)).alias("verdict")
+    )
 
 
 def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
@@ -212,7 +214,7 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
                 number(row["ks"]),
                 number(row["floor"]) + shared,
                 number(row["own_floor"]),
-                row["verdict"] if row["verdict"] == WITHIN else f"**{row['verdict']}**",
+                row["verdict"] if row["verdict"] == WITHIN_AIM else f"**{row['verdict']}**",
                 *(number(row[f"{name}_ratio"], 2) for name in PROBABILITIES),
             ]
         )

@@ -56,7 +56,7 @@ PROGRESS_COLUMNS = ("client", "stream", "time_us", "bytes_got")
 @dataclass(frozen=True)
 class Fairness:
     """``shares`` has a row for each stream, ``clients`` one a client: the columns of :data:`SHARES` and
-    :data:`CLIENTS`."""
+    :data:`FAIRNESS_OF_CLIENTS`."""
 
     shares: pl.DataFrame
     clients: pl.DataFrame
@@ -245,7 +245,7 @@ SHARES = of_progress(
     | {"starved": (pl.Boolean, "whether that is less than a quarter")},
     lambda analysis: analysis.once(fairness_of_plan).shares,
 )
-CLIENTS = of_progress(
+FAIRNESS_OF_CLIENTS = of_progress(
     "clients",
     "a client, when the first of its streams was complete",
     KIND_COLUMN

@@ -20,7 +20,13 @@ from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import read_layout
-from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, Host, Process, ShadowSettings, ShadowSimulation
+from torsweep.engines.shadow.simulate import (
+    BOOTSTRAP_NS,
+    GraphHost,
+    Process,
+    ShadowSettings,
+    ShadowSimulation,
+)
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import InputError
 from torsweep.network.model import Network
@@ -300,6 +306,6 @@ def test_one_authority_will_do_where_there_is_one_path(
 
 
 def test_a_process_that_starts_when_all_is_over_is_refused(tmp_path: Path) -> None:
-    late = Host(0, "11.0.0.1", [Process("/bin/late", [], 7)])
+    late = GraphHost(0, "11.0.0.1", [Process("/bin/late", [], 7)])
     with pytest.raises(InputError, match=r"hosts\.slow\.late\.start_time: a process starts when .*before"):
         ShadowSimulation({"slow": late}, stop_ns=7, seed=1).text(tmp_path)

@@ -12,13 +12,13 @@ import pytest
 from torsweep.engines.costs import group_pids, resident_bytes
 from torsweep.engines.shadow import simulate as memory
 from torsweep.engines.shadow.layout import compress_logs
-from torsweep.engines.shadow.simulate import Host, Process, ShadowSimulation
+from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation
 from torsweep.errors import TorsweepError
 
 
 def _simulation(clients: int) -> ShadowSimulation:
     processes = [Process(f"/opt/{name}", [], 0) for name in ("tor", "tgen", "oniontrace")]
-    hosts = {f"web{n}": Host(n, "", processes) for n in range(clients)}
+    hosts = {f"web{n}": GraphHost(n, "", processes) for n in range(clients)}
     return ShadowSimulation(hosts, stop_ns=1, seed=1)
 
 

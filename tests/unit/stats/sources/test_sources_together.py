@@ -23,7 +23,7 @@ from torsweep.stats.sources.contrasts import (
     SHORTER,
     agrees,
 )
-from torsweep.stats.sources.distances import BEYOND, MARGIN, UNKNOWN, WITHIN
+from torsweep.stats.sources.distances import BEYOND_AIM, MARGIN, UNKNOWN, WITHIN_AIM
 from torsweep.stats.summarize import shown_summary
 
 
@@ -46,7 +46,7 @@ def _two(make_run: MakeRun, slower: float = 1.0, repeats: bool = True) -> None:
 def test_a_model_that_gives_the_same_downloads_is_within(make_run: MakeRun, tmp_path: Path) -> None:
     _two(make_run)
     table = summary_of(tmp_path)["gaps"]
-    assert set(table["verdict"]) == {WITHIN}
+    assert set(table["verdict"]) == {WITHIN_AIM}
     assert table["ks"].max() == 0
     assert table["p50_ratio"].to_list() == [1.0] * len(table)
     assert len(table) == 8
@@ -58,7 +58,7 @@ def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
     _two(make_run, slower=3.0)
     tables = summary_of(tmp_path)
     row = _row(tables["gaps"], refill_interval="1000ms")
-    assert row["verdict"] == BEYOND
+    assert row["verdict"] == BEYOND_AIM
     assert row["ks"] > row["floor"] + MARGIN
     assert row["p50_ratio"] == pytest.approx(3, rel=0.02)
     assert row["networks"] == 2

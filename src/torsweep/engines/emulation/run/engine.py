@@ -39,7 +39,7 @@ from torsweep.engines.emulation.read import (
 )
 from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
-from torsweep.engines.emulation.run.measuring import Measured, measure
+from torsweep.engines.emulation.run.measuring import MeasuredRun, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
@@ -153,7 +153,7 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
 
 @dataclass(frozen=True)
 class _Finished:
-    measured: Measured
+    measured: MeasuredRun
     ready_at: float
     memory_at_end_bytes: int
 
@@ -245,13 +245,13 @@ def _blamed(run_directory: Path) -> Iterator[None]:
         raise
 
 
-def _counters(measured: Measured) -> dict[str, int]:
+def _counters(measured: MeasuredRun) -> dict[str, int]:
     outcomes = [download.outcome for download in measured.downloads]
     return {outcome: outcomes.count(outcome) for outcome in ("complete", "failed", "timeout", "unfinished")}
 
 
 def _write_tables(
-    run_directory: Path, running: RunningNetwork, measured: Measured, links: Links
+    run_directory: Path, running: RunningNetwork, measured: MeasuredRun, links: Links
 ) -> dict[str, Any]:
     """Write the tables; what provenance counts in their circuits."""
     zero_ns, end_ns = measured.zero_ns, measured.end_ns
@@ -277,7 +277,7 @@ def _write_tables(
 
 
 def _leave_results(
-    run_directory: Path, network_directory: Path, running: RunningNetwork, measured: Measured
+    run_directory: Path, network_directory: Path, running: RunningNetwork, measured: MeasuredRun
 ) -> dict[str, Any]:
     """Write the tables of a run that has ended and clear its processes' folders; what provenance has of it.
 

@@ -1,6 +1,6 @@
 """The measured part of a run: clients that download until it ends, and the times that they measured.
 
-In: a network that is ready. Out: :class:`Measured`, what was seen from time 0 to the end.
+In: a network that is ready. Out: :class:`MeasuredRun`, what was seen from time 0 to the end.
 
 A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
 before, so that streams stand on a circuit in the order of their numbers. Of a page, the client opens the
@@ -226,7 +226,7 @@ LEAD_S = 0.5
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """Monotonic times in ns of what counts as 0 and of the end; the downloads; who waited for processors.
 
     ``zero`` is time 0 by the local clock, as tor's logs have it. ``received`` has the payload bytes by second
@@ -242,7 +242,7 @@ class Measured:
     costs: Mapping[str, Cost]
 
 
-async def measure(running: RunningNetwork) -> Measured:
+async def measure(running: RunningNetwork) -> MeasuredRun:
     """Let the clients download until the end of the run; raise what ended it before.
 
     Raises FellBehind as soon as it is certain that the run does.
@@ -273,7 +273,7 @@ async def measure(running: RunningNetwork) -> Measured:
         name: replace(cost, cpu_us=cost.cpu_us - before[name].cpu_us)
         for name, cost in _costs(running).items()
     }
-    return Measured(zero_ns, end_ns, generator.downloads, pace, zero, generator.received, costs)
+    return MeasuredRun(zero_ns, end_ns, generator.downloads, pace, zero, generator.received, costs)
 
 
 def _costs(running: RunningNetwork) -> dict[str, Cost]:
