@@ -27,10 +27,6 @@ RELAY_RATES_FILE = "relay_rates.parquet"
 CLIENTS_FILE = "clients.parquet"
 """Of a plan's tables alone, from the networks of its runs and what their clients did."""
 
-PATHS_FILE = "paths.json"
-"""Of Shadow, no table: relays of each circuit that a client used, in order of first use, as run.json takes
-them as ``paths``."""
-
 LINKS_FILE = "links.parquet"
 """Of the emulation: what linkem did, second by second."""
 

@@ -29,7 +29,6 @@ def run_command(
     tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
         "results/tools/tor"
     ),
-    ready_limit: Annotated[float, typer.Option(min=1, help="Seconds until the network must be ready.")] = 900,
 ) -> None:
     """Run what run.json says; leave its tables and, last, provenance.json.
 
@@ -42,4 +41,4 @@ def run_command(
 
     programs = find_tools(tools, read_run(run_directory))
     become_able()
-    run_in_tries(run_directory, programs, progress=progress, ready_limit_s=ready_limit)
+    run_in_tries(run_directory, programs, progress=progress)

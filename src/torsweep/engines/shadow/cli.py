@@ -28,17 +28,9 @@ def run_command(
         bool, typer.Option("--progress", help="Say on standard error how far the run is.")
     ] = False,
     threads: Annotated[int, typer.Option(min=0, help="Cores that the run may use; 0: all.")] = 0,
-    trace: Annotated[
-        bool,
-        typer.Option("--trace/--no-trace", help="Record the clients' circuits and streams with OnionTrace."),
-    ] = True,
     latency_floor: Annotated[
         int, typer.Option(min=1, help="The least one-way latency between hosts, in microseconds.")
     ] = 5_000,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Another realisation of the same network; the run's own when left out."),
-    ] = None,
     keep_logs: Annotated[
         bool, typer.Option("--keep-logs", help="Leave logs and Shadow's files as they are.")
     ] = False,
@@ -47,7 +39,7 @@ def run_command(
     from torsweep.engines.shadow.run import run_shadow
     from torsweep.engines.shadow.simulate import ShadowSettings
 
-    settings = ShadowSettings(threads, latency_floor, trace, seed)
+    settings = ShadowSettings(threads, latency_floor)
     run_shadow(run_directory, settings, _say if progress else lambda _: None, keep_logs=keep_logs)
 
 

@@ -175,11 +175,11 @@ def write_directory(
     folder.mkdir(parents=True)
     graph, floored_pairs = write_graph(network, latencies, settings.latency_floor_us)
     (folder / "graph.gml").write_text(graph)
-    builder = _Builder(run, network, keys, tools, settings, folder)
+    builder = _Builder(run, network, keys, tools, folder)
     simulation = ShadowSimulation(
         hosts=builder.hosts(),
         stop_ns=BOOTSTRAP_NS + run.duration_ns,
-        seed=shadow_seed(builder.seed, run.repeat),
+        seed=shadow_seed(run.seed, run.repeat),
         parallelism=settings.parallelism,
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
@@ -212,12 +212,10 @@ class _Builder:
         network: Network,
         keys: Keys,
         tools: ShadowTools,
-        settings: ShadowSettings,
         folder: Path,
     ) -> None:
-        self.run, self.network, self.keys, self.tools, self.settings = run, network, keys, tools, settings
+        self.run, self.network, self.keys, self.tools = run, network, keys, tools
         self.nodes, self.graph_nodes = network.node_of, shared_nodes(network).of_host
-        self.seed = run.seed if settings.seed is None else settings.seed
         self.shared = folder / "shared"
         self.template = folder / "template" / "hosts"
         self.client_torrcs: dict[str, str] = {}
@@ -292,20 +290,18 @@ class _Builder:
     def _client(self, index: int) -> GraphHost:
         client = self.network.clients[index]
         start_ns = CLIENTS_NS + index * CLIENTS_SPREAD_NS // len(self.network.clients)
-        opening_ns = BOOTSTRAP_NS + client_start_ns(self.seed, index, self.run.client_start_window_ns)
+        opening_ns = BOOTSTRAP_NS + client_start_ns(self.run.seed, index, self.run.client_start_window_ns)
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(self.run, self.seed, index, client.kind, self.network.servers)
+            client_graph(self.run, self.run.seed, index, client.kind, self.network.servers)
         )
-        arti = self.tools.tors.is_arti(client.name)
-        if arti:
+        if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
         else:
-            processes = [self._tor(client.name, self._client_torrc(client.name), start_ns)]
-        if self.settings.trace_clients and not arti:
             events = f"{CONFLUX_EVENTS}{CLIENT_EVENTS}" if self.run.tor.conflux else CLIENT_EVENTS
-            processes.append(self._oniontrace(events, start_ns + SECOND_NS))
+            tor = self._tor(client.name, self._client_torrc(client.name), start_ns)
+            processes = [tor, self._oniontrace(events, start_ns + SECOND_NS)]
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
 

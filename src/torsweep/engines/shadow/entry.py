@@ -16,7 +16,7 @@ from torsweep.config.tor_settings import Codel, Transport
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
-from torsweep.engines.table_files import COSTS_FILE, PATHS_FILE
+from torsweep.engines.table_files import COSTS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 SHADOW_S_PER_HOST_SECOND = 4e-3
@@ -97,7 +97,7 @@ ENGINE = Engine(
         ),
     },
     tools=("shadow", "tgen", "oniontrace"),
-    files=(COSTS_FILE, PATHS_FILE),
+    files=(COSTS_FILE,),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     takes_threads=True,
     takes_tornettools=True,

@@ -81,14 +81,11 @@ class ShadowSettings:
     """How Shadow is asked to simulate. ``parallelism`` 0 takes a thread for each core that it may use.
 
     ``latency_floor_us`` is the least one-way latency of the graph; Shadow lets hosts run ahead of each
-    other by it, so a single pair of hosts in one room would set the pace of all. ``seed`` replaces the
-    run's own seed, for another realisation of the same network.
+    other by it, so a single pair of hosts in one room would set the pace of all.
     """
 
     parallelism: int = 0
     latency_floor_us: int = 5_000
-    trace_clients: bool = True
-    seed: int | None = None
 
     def as_provenance(self) -> dict[str, Any]:
         """The settings and Shadow's options, as JSON takes them."""

@@ -18,7 +18,6 @@ import polars as pl
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import shadow_seed
 from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
@@ -32,13 +31,11 @@ from torsweep.engines.shadow.simulate import (
     ShadowSimulation,
 )
 from torsweep.engines.shadow.tools import ShadowTools
-from torsweep.engines.table_files import PATHS_FILE
-from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, STREAMS, write_table
+from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network
 from torsweep.network.tornet import CONF, LAST_TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
 from torsweep.network.tornet_directory import folder_of
-from torsweep.storage import write_text
 from torsweep.storage.manifest import changed_since
 from torsweep.units import SECOND_NS
 
@@ -67,7 +64,7 @@ def write_tornet_run(
     shutil.copytree(tornet.template, folder / "template/hosts")
     for host in tornet.tors:
         _tell_tor(run, tornet, host, folder / "template/hosts" / host / LAST_TORRC)
-    seed = shadow_seed(run.seed if settings.seed is None else settings.seed, run.repeat)
+    seed = shadow_seed(run.seed, run.repeat)
     document = _document(run, tornet, tools, settings, seed, folder)
     (folder / SHADOW_YAML).write_text(json.dumps(document, indent=1) + "\n")
     Layout(
@@ -153,8 +150,6 @@ def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:
     frames, _ = tables_of(read)
     for schema, frame in frames.items():
         write_table(run_directory, schema, frame)
-    paths = json.dumps(used_paths(frames[CIRCUITS]), indent=1, sort_keys=True)
-    write_text(run_directory / PATHS_FILE, paths + "\n")
     return {
         "tgen": {"versions": sorted(set(read.tgen.versions["version"])), "lines": read.tgen.lines},
         **{outcome: frames[STREAMS].filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},

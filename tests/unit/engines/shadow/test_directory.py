@@ -120,15 +120,6 @@ def test_every_process_is_expected_to_run_to_the_end(written: dict[str, Any]) ->
     assert states == {"running"}
 
 
-def test_clients_are_traced_unless_asked_not_to_be(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
-    _write(run, network, rtt_us, keys, tools, folder, ShadowSettings(trace_clients=False))
-    hosts = _configuration(folder)["hosts"]
-    assert [Path(process["path"]).name for process in hosts["web1"]["processes"]] == ["tor", "tgen"]
-    assert [Path(process["path"]).name for process in hosts["relay1"]["processes"]] == ["tor", "oniontrace"]
-
-
 def test_clients_share_a_torrc_and_each_has_paths_of_its_own(
     run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
@@ -188,19 +179,6 @@ def test_the_same_run_is_written_in_the_same_bytes(
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
     assert content() == content()
-
-
-def test_another_seed_is_another_realisation_of_the_same_network(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
-    _write(run, network, rtt_us, keys, tools, folder)
-    before, graph = _configuration(folder), (folder / "graph.gml").read_bytes()
-    _write(run, network, rtt_us, keys, tools, folder, ShadowSettings(seed=11))
-    after = _configuration(folder)
-    assert (folder / "graph.gml").read_bytes() == graph
-    assert after["general"]["seed"] == 12
-    tgens = [document["hosts"]["web1"]["processes"][-1]["start_time"] for document in (before, after)]
-    assert tgens[0] != tgens[1]
 
 
 def test_a_repeat_has_another_seed_of_shadow_and_the_same_traffic(

@@ -331,13 +331,7 @@ def _write_breakdown(
 TRIES = 3
 
 
-def run_in_tries(
-    run_directory: Path,
-    tools: EmulationTools,
-    *,
-    progress: bool = False,
-    ready_limit_s: float = READY_LIMIT_S,
-) -> None:
+def run_in_tries(run_directory: Path, tools: EmulationTools, *, progress: bool = False) -> None:
     """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time.
 
     A line on standard error says so of each such try but the last. Raises FellBehind, with what the last try
@@ -345,13 +339,7 @@ def run_in_tries(
     """
     for number in range(1, TRIES + 1):
         try:
-            run_emulation(
-                run_directory,
-                tools,
-                progress=progress,
-                ready_limit_s=ready_limit_s,
-                tries=number,
-            )
+            run_emulation(run_directory, tools, progress=progress, tries=number)
             return
         except FellBehind as behind:
             if number == TRIES:

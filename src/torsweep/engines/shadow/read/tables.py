@@ -1,12 +1,11 @@
 """The tables of a Shadow run, from the logs of its hosts.
 
-In: a run directory and the folder of Shadow's files with layout.json. Out: the tables, ``paths.json``, and
-counters for provenance. Times count from the opening of the clients' window, as in every engine.
+In: a run directory and the folder of Shadow's files with layout.json. Out: the tables, and counters for
+provenance. Times count from the opening of the clients' window, as in every engine.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.paths import common_paths, conflux_legs, used_paths
+from torsweep.engines.paths import common_paths, conflux_legs
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, read_layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
@@ -30,7 +29,6 @@ from torsweep.engines.shadow.read.streams import (
 )
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 from torsweep.engines.shadow.read.traces import Clock
-from torsweep.engines.table_files import PATHS_FILE
 from torsweep.engines.table_schema import (
     CIRCUITS,
     OUTCOMES,
@@ -43,7 +41,6 @@ from torsweep.engines.table_schema import (
 )
 from torsweep.engines.vegas_log import VEGAS_LOG, round_trips_frame
 from torsweep.errors import InputError
-from torsweep.storage import write_text
 
 GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""
@@ -90,8 +87,6 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
     write_table(run_directory, CIRCUITS, circuits)
     write_table(run_directory, ROUND_TRIPS, _round_trips(hosts, layout, clock))
-    paths = json.dumps(used_paths(circuits), indent=1, sort_keys=True)
-    write_text(run_directory / PATHS_FILE, paths + "\n")
     return {
         "tgen": {
             "versions": sorted(set(tgen.versions["version"])),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -111,21 +110,6 @@ def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path
         (6, 60_000, 1, None),
     ]
     assert counters["used_circuits_of_unknown_path"] == 1
-
-
-def test_paths_stand_in_the_order_of_use(tmp_path: Path) -> None:
-    trace = [
-        event(-40, f"4 BUILT {path('relay1', 'relay2', 'relay3')} {BUILT}"),
-        event(-30, f"650 CIRC 5 BUILT {path('relay4', 'relay2', 'relay5')} {BUILT}"),
-        event(-20, f"650 CIRC 6 BUILT {path('relay4', 'relay1', 'relay5')} {BUILT}"),
-        *carried(7, 1, 5, 0.0, 0.1),
-        *carried(8, 2, 4, 6.25, 0.1),
-    ]
-    run, shadow = Scene([Download(1, 0.0), Download(2, 6.25)], trace=trace).write(tmp_path)
-    write_tables(run, shadow)
-    assert json.loads((run / "paths.json").read_text()) == {
-        "web1": [["relay4", "relay2", "relay5"], ["relay1", "relay2", "relay3"]]
-    }
 
 
 def test_streams_of_tor_itself_are_no_downloads(tmp_path: Path) -> None:
