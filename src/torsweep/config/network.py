@@ -212,16 +212,20 @@ class NetworkConfig(Section):
     """Clients that download as ``traffic.bulk`` says."""
     servers: Annotated[int, _count(1, 100_000)]
     """Servers that clients download from."""
+    onion_clients: Annotated[int, _count(0, MOST_NODES)] = _left_out(0)
+    """Clients that download from onion services as ``traffic.onion`` says, in real tor."""
+    onion_servers: Annotated[int, _count(0, 1_000)] = _left_out(0)
+    """How many of the servers are onion services, too: a tor beside each has a ``.onion`` address."""
     perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
     """Clients that only measure, as those of tornettools do: a third for each of three sizes, whatever the
     ``load``. They are placed like other hosts, with the rates of servers and no last mile."""
     authorities: Annotated[int, _count(1, 20)] = 3
     """Directory authorities."""
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
-    """Web and bulk clients, relative to the counts above."""
+    """Web, bulk and onion clients, relative to the counts above."""
     scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = _left_out(1)
-    """Shrinks relays, web and bulk clients and servers by this factor, so that load and capacity keep their
-    ratio. Each position keeps its part of the relays and of consensus weight."""
+    """Shrinks relays, servers and all clients but perf clients by this factor, so that load and capacity keep
+    their ratio. Each position keeps its part of the relays and of consensus weight."""
     relay_population: PopulationSource = PopulationSource(name="2012")
     """What relays are drawn from."""
     relay_rate_divisor: Annotated[float, Field(strict=True, ge=1, le=10_000, allow_inf_nan=False)] = (
@@ -268,6 +272,11 @@ class NetworkConfig(Section):
         return _scaled(self.bulk_clients, self.load, self.scale)
 
     @property
+    def onion_client_count(self) -> int:
+        """Clients of onion services after scaling by ``load`` and ``scale``, half a client rounded up."""
+        return _scaled(self.onion_clients, self.load, self.scale)
+
+    @property
     def server_count(self) -> int:
         """Servers after scaling by ``scale``, half a server rounded up; at least one."""
         return max(1, _scaled(self.servers, self.scale))
@@ -279,8 +288,8 @@ class NetworkConfig(Section):
 
     @property
     def client_count(self) -> int:
-        """All clients, web and bulk ones after scaling."""
-        sampled = self.web_client_count + self.bulk_client_count
+        """All clients, all but perf clients after scaling."""
+        sampled = self.web_client_count + self.bulk_client_count + self.onion_client_count
         return sampled + self.perf_clients + self.markov_clients
 
     @model_validator(mode="after")
@@ -295,6 +304,17 @@ class NetworkConfig(Section):
             raise RefusedValue("a chain has three relays", key="relays", value=self.relays, accepted="3")
         if self.scale != 1:
             raise RefusedValue("a chain has three relays", key="scale", value=self.scale, accepted="1")
+        if self.onion_servers:
+            problem = "a chain has too few relays for a way to an onion service"
+            raise RefusedValue(problem, key="onion_servers", value=self.onion_servers, accepted="0")
+        return self
+
+    @model_validator(mode="after")
+    def _onion_services_fit(self) -> Self:
+        if not bool(self.onion_clients) <= self.onion_servers <= self.server_count:
+            problem, least = "does not fit the clients and servers", int(bool(self.onion_clients))
+            accepted = f"{least} to {self.server_count}, the servers"
+            raise RefusedValue(problem, key="onion_servers", value=self.onion_servers, accepted=accepted)
         return self
 
     @model_validator(mode="after")
@@ -318,7 +338,8 @@ class NetworkConfig(Section):
 
     @model_validator(mode="after")
     def _size_is_sane(self) -> Self:
-        if self.web_client_count + self.bulk_client_count == 0 and not self.tornettools:
+        others = self.perf_clients + self.markov_clients
+        if self.client_count == others and not self.tornettools:
             key, value = ("web_clients", self.web_clients) if self.scale == 1 else ("scale", self.scale)
             raise RefusedValue("a network needs a client", key=key, value=value)
         if self.host_count > MOST_NODES:

@@ -16,15 +16,15 @@ from torsweep.config.quantiles import DrawnCount, DrawnPause, DrawnSize, mean
 from torsweep.config.reading import RefusedValue, Section, default_text
 from torsweep.units import Between, DurationNs, SizeBytes
 
-ClientKind = Literal["web", "bulk"]
+ClientKind = Literal["web", "bulk", "onion"]
 """The clients whose times are summarised, drawn and judged."""
 
 PerfKind = Literal["perf_50kib", "perf_1mib", "perf_5mib"]
 """Clients that measure, by what they download."""
 
-GivenKind = Literal["perf", "onion", "markov"]
+GivenKind = Literal["perf", "markov"]
 """Clients of a network that tornettools made: those that measure, whose downloads have the kinds of their
-sizes; those that measure onion services; and those that make the load."""
+sizes, or the kind of onion services; and those that make the load."""
 
 AnyKind = Literal[ClientKind, PerfKind, GivenKind]
 
@@ -33,11 +33,14 @@ KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
-PERF, ONION, MARKOV = get_args(GivenKind)
+ONION: ClientKind = "onion"
+
+PERF, MARKOV = get_args(GivenKind)
 
 KIND_NAMES: Mapping[str, str] = {
     "web": "web",
     "bulk": "bulk",
+    "onion": "onion",
     "perf_50kib": "50 KiB",
     "perf_1mib": "1 MiB",
     "perf_5mib": "5 MiB",
@@ -121,17 +124,19 @@ class ClientTraffic(Section):
 
 
 class Traffic(Section):
-    """What web and bulk clients do; a kind that is left out has no clients in the networks."""
+    """What clients of each kind do; a kind that is left out has no clients in the networks."""
 
     web: ClientTraffic | None = None
     """Web clients; without this key, networks have none."""
     bulk: ClientTraffic | None = None
     """Bulk clients; without this key, networks have none."""
+    onion: ClientTraffic | None = None
+    """Clients of onion services; without this key, networks have none."""
 
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
         """What each kind of client does that there is."""
-        by_kind: dict[ClientKind, ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
+        by_kind: dict[ClientKind, ClientTraffic | None] = {kind: getattr(self, kind) for kind in KINDS}
         return {kind: traffic for kind, traffic in by_kind.items() if traffic is not None}
 
 

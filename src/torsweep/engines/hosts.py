@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Role
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
-from torsweep.network.model import Network, Relay
+from torsweep.network.model import Network, Relay, Server
 from torsweep.tor.arti_client import arti_toml, ed25519_identity
+from torsweep.tor.onion import onion_keys
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 OR_PORT = 9001
@@ -86,8 +88,28 @@ def host_torrc(
         every["guards"] = fingerprints_at(network, identities.relays, "guard", "guard_exit")
         every["exits"] = fingerprints_at(network, identities.relays, "exit", "guard_exit")
     relay = next(each for each in network.relays if each.name == host) if role == "relay" else None
-    lines = [*lines, *(QUIET_CLIENT_LINES if role == "client" else ()), *run.given_to(host)]
+    if role == "client":
+        lines = [*lines, *QUIET_CLIENT_LINES]
+        if host not in {each.name for each in (*network.clients_of(ONION), *network.servers_for(ONION))}:
+            # None of the circuits kept ready for an onion service would ever be used.
+            lines.append("VanguardsLiteEnabled 0")
+    lines = [*lines, *run.given_to(host)]
     return torrc(role, every, run.tor, relay, lines, known=known, parameters=run.given.consensus)
+
+
+def service_lines(folder: str, server_address: str) -> list[str]:
+    """The torrc lines of an onion service with its files in ``folder``, whose server is at the address."""
+    return [
+        f"HiddenServiceDir {folder}",
+        f"HiddenServicePort {SERVER_PORT} {server_address}:{SERVER_PORT}",
+    ]
+
+
+def server_name(network: Network, server: Server, kind: AnyKind) -> str:
+    """Where clients of ``kind`` find ``server``: an IPv4 address, or that of its onion service."""
+    if kind == ONION:
+        return onion_keys(network.seed, server.name).address
+    return address(network.node_of[server.name])
 
 
 def arti_config(

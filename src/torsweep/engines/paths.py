@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.traffic import AnyKind
+from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Position
 from torsweep.engines.draws import Draws
 from torsweep.engines.run_spec import RunTraffic
@@ -127,12 +127,14 @@ def drawn_paths(
 ) -> dict[str, tuple[Path, ...]]:
     """For each client as many paths as a run of ``duration_ns`` is reckoned to use, of the network's seed.
 
-    ``traffic`` says what each kind of client does. Raises InputError, naming the network's ``file``, when a
-    place of a path has too few relays.
+    ``traffic`` says what each kind of client does; those of onion services choose paths themselves. Raises
+    InputError, naming the network's ``file``, when a place of a path has too few relays.
     """
     chooser = PathChooser(network, network.seed, guards, file)
     paths: dict[str, tuple[Path, ...]] = {}
     for number, client in enumerate(network.clients):
+        if client.kind == ONION:
+            continue
         listed = chooser.guards(number)
         count = circuits_needed(traffic[client.kind], duration_ns)
         paths[client.name] = tuple(chooser.path(number, circuit, listed) for circuit in range(1, count + 1))

@@ -18,7 +18,7 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings, Transport
-from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
+from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
@@ -117,12 +117,16 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
         problem = "has no effect: Conflux needs congestion control"
         raise InputError(problem, key="conflux", value="on", accepted="congestion=vegas")
     if tor.conflux and not find_engine(engine).runs_tor:
-        real = " or ".join(name for name, each in ENGINES.items() if each.runs_tor)
-        raise InputError("is not in the model", key="conflux", value="on", accepted=f"engine {real}")
+        raise InputError("is not in the model", key="conflux", value="on", accepted=_real_engines())
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
         having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)
         raise InputError(problem, key="nagle", value="off", accepted=f"engine {' or '.join(having)}")
+
+
+def _real_engines() -> str:
+    """The engines that run tor, as a refusal names them."""
+    return f"engine {' or '.join(name for name, each in ENGINES.items() if each.runs_tor)}"
 
 
 def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunTraffic:
@@ -212,6 +216,9 @@ def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, fi
             value=settings.tor.guards,
             accepted=f"at most {possible}",
         )
+    if sampled.servers_for(ONION) and not find_engine(settings.engine).runs_tor:
+        problem, accepted = "onion services are not in the model", _real_engines()
+        raise InputError(problem, file=file, key="onion_servers", value=settings.engine, accepted=accepted)
     _check_network_levels(variant, sampled.config, file)
     _check_traffic(settings, {client.kind for client in sampled.clients} - PERF_TRAFFIC.keys(), file)
     _check_traced(settings, [relay.name for relay in sampled.relays], file)

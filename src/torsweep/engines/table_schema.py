@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.tracing import BYTES, LEGS, PARTS, PLACES, POINTS
-from torsweep.config.traffic import KINDS, MARKOV, ONION, PERF_KINDS
+from torsweep.config.traffic import KINDS, MARKOV, PERF_KINDS
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
@@ -82,8 +82,8 @@ STREAMS = TableSchema(
         Column(
             "kind",
             pl.String,
-            "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib; in networks of tornettools also"
-            " onion (a perf client of onion services) and markov",
+            "kind of client: web, bulk, onion (a client of onion services), or perf_50kib, perf_1mib,"
+            " perf_5mib; in networks of tornettools also markov",
         ),
         Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
         Column(
@@ -383,7 +383,7 @@ BREAKDOWN = TableSchema(
 
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "kind": (*KINDS, *PERF_KINDS, ONION, MARKOV),
+    "kind": (*KINDS, *PERF_KINDS, MARKOV),
     "outcome": OUTCOMES,
     "byte": BYTES,
     "leg": LEGS,

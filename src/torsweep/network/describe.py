@@ -136,6 +136,7 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
             "authorities": len(network.authorities),
             "web clients": len(kinds["web"]),
             "bulk clients": len(kinds["bulk"]),
+            **({"onion clients": len(kinds["onion"])} if kinds["onion"] else {}),
             **({"perf clients": perf_clients} if perf_clients else {}),
             "servers": len(network.servers),
         },

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.network import AccessDelay
+from torsweep.config.traffic import KINDS
 from torsweep.errors import InputError
 from torsweep.formats.arrays import read_arrays
 from torsweep.network.exact import (
@@ -168,8 +169,6 @@ BLOCK_CELLS = 100_000
 """A block's arrays stay in a processor's cache; with blocks of 16 MB sampling took twice as long."""
 _NS_PER_US = 1_000
 
-_WITH_LAST_MILE = ("web", "bulk")
-
 
 def modelled_matrix(model: CoordinateModel, seed: int) -> NDArray[np.int32]:
     """The round trips between the places of ``model``, (places, places) microseconds, drawn for ``seed``."""
@@ -234,7 +233,7 @@ def host_places(kind: str, count: int, places: int, seed: int) -> NDArray[np.int
 def access_round_trips(kind: str, count: int, delay: AccessDelay, seed: int) -> NDArray[np.int64]:
     """What the last mile of each host of a kind adds to its RTTs, (count,) microseconds; 0 but for web and
     bulk clients."""
-    if kind not in _WITH_LAST_MILE:
+    if kind not in KINDS:
         return np.zeros(count, dtype=np.int64)
     table = np.minimum(lognormal_table(delay.median, delay.sigma), float(delay.maximum))
     one_way_ns = quantile(table, stream(seed, "latency", kind, "access").random(count))

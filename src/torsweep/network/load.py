@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.config.traffic import PERF, PERF_TRAFFIC, AnyKind, ClientTraffic, Traffic
+from torsweep.config.traffic import ONION, PERF, PERF_TRAFFIC, AnyKind, ClientTraffic, Traffic
 from torsweep.network.model import Client, Network
 
 HOPS = 3
@@ -80,7 +80,10 @@ def written_text(load: Mapping[str, Offered], usable_bytes_per_s: int) -> str:
         f"a {kind} client asks for {offered.bytes_per_s / offered.clients / 1000:.1f} KB/s ({offered.does})"
         for kind, offered in load.items()
     )
-    written = RELAY_BYTES_PER_CLIENT_BYTE * sum(offered.bytes_per_s for offered in load.values())
+    # The way to an onion service has twice as many relays.
+    written = RELAY_BYTES_PER_CLIENT_BYTE * sum(
+        offered.bytes_per_s * (2 if kind == ONION else 1) for kind, offered in load.items()
+    )
     return (
         f"{each}; to give all clients all of it, relays would write {written * 8 / 1e9:.3g} Gbit/s, "
         f"{written / usable_bytes_per_s:.2f} of what they can"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from torsweep.config.reading import RefusedValue, validate
-from torsweep.config.traffic import AnyKind
+from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Position as Position
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
@@ -106,10 +106,12 @@ class Client(_Host):
 
 
 class Server(_Host):
-    """A server outside the Tor network and the rates of its link."""
+    """A server outside the Tor network and the rates of its link. With ``onion``, a tor beside it makes it an
+    onion service, too."""
 
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
+    onion: StrictBool = Field(default=False, exclude_if=lambda onion: not onion)
 
 
 Host = Relay | Authority | Client | Server
@@ -170,8 +172,8 @@ class Latencies:
 
 
 class Network(_Part):
-    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (web, then bulk, then
-    perf), servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
+    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (by kind, perf
+    last), servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
     the checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between
     two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
     of a network that tornettools made; it has no latencies here, and all its hosts are at place 0."""
@@ -237,6 +239,10 @@ class Network(_Part):
     def clients_of(self, kind: AnyKind) -> tuple[Client, ...]:
         """The clients of ``kind``."""
         return tuple(client for client in self.clients if client.kind == kind)
+
+    def servers_for(self, kind: AnyKind) -> tuple[Server, ...]:
+        """The servers that clients of ``kind`` download from."""
+        return tuple(server for server in self.servers if server.onion or kind != ONION)
 
 
 def canonical_sha256(document: Any) -> str:

@@ -161,7 +161,7 @@ def _matrix(source: LatencySource, path: Path, seed: int) -> NDArray[np.int32]:
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:
-    counts = {"web": config.web_client_count, "bulk": config.bulk_client_count}
+    counts = {kind: getattr(config, f"{kind}_client_count") for kind in KINDS}
     clients: list[Client] = []
     for kind in KINDS:
         down, up = rates(kind, counts[kind])
@@ -183,6 +183,6 @@ def _perf_clients(config: NetworkConfig, places: PlacesOf) -> tuple[Client, ...]
 def _servers(config: NetworkConfig, places: PlacesOf) -> tuple[Server, ...]:
     link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
-        Server(name=f"server{number}", **link, **at)
+        Server(name=f"server{number}", onion=number <= config.onion_servers, **link, **at)
         for number, at in enumerate(places("server", config.server_count), 1)
     )

@@ -14,7 +14,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experim
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
-from torsweep.config.traffic import PERF_KINDS
+from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
@@ -128,7 +128,7 @@ def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN)
 
 
 def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
-    counts: dict[str, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
+    counts: dict[str, int] = {kind: getattr(config, f"{kind}_client_count") for kind in KINDS}
     file = network_path(experiment.network)
     for kind, count in counts.items():
         if count and kind not in experiment.traffic.kinds:

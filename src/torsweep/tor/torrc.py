@@ -43,8 +43,6 @@ QUIET_CLIENT_LINES = (
     # is long enough for that, and these would be half of a small network's circuits, at a cost without use.
     "LearnCircuitBuildTimeout 0",
     "CircuitBuildTimeout 60 seconds",
-    # No onion service is visited: none of the circuits kept ready for one is ever used.
-    "VanguardsLiteEnabled 0",
 )
 """What every client of a private network has besides its template, in either engine of real tor."""
 

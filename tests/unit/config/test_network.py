@@ -60,6 +60,14 @@ def test_a_tenfold_paper_network_is_allowed():
         ({"web_clients": 10**9}, "web_clients: is not accepted, got 1000000000; accepted: 1000000 or less"),
         ({"web_clients": 600_000, "load": 2}, "load: too many hosts"),
         ({"web_clients": 0, "bulk_clients": 0}, "web_clients: a network needs a client"),
+        (
+            {"onion_clients": 2},
+            "onion_servers: does not fit the clients and servers, got 0; accepted: 1 to 200",
+        ),
+        (
+            {"onion_servers": 201},
+            "onion_servers: does not fit the clients and servers, got 201; accepted: 0 to",
+        ),
         ({"load": 0}, "load: is not accepted, got 0; accepted: 0.0001 or more"),
         ({"load": float("nan")}, "load: is not accepted, got nan; accepted: a finite number"),
         ({"load": "heavy"}, "load: is not accepted, got 'heavy'; accepted: a number"),

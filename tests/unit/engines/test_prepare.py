@@ -272,6 +272,25 @@ def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
     assert run.traffic["perf_1mib"].timeout_ns == 60 * 10**9
 
 
+def test_onion_services_are_not_in_the_model_and_their_clients_have_no_common_paths(tmp_path):
+    changes = {"onion_clients": 2, "onion_servers": 1, "servers": 2, "web_clients": 2, "bulk_clients": 1}
+    sampled = sample_network(load_network_config("ci", changes), 1)
+    write_network(sampled.network, sampled.matrix_us, tmp_path / "onions")
+    with pytest.raises(
+        InputError, match=r"onion_servers: onion services are not in the model, got 'cellsim'"
+    ):
+        _run(tmp_path / "onions", tmp_path / "run")
+    experiment = load_experiment("refill_sweep", {"pairing": "paths"})
+    experiment = experiment.model_copy(
+        update={"traffic": experiment.traffic.model_copy(update={"onion": experiment.traffic.web})}
+    )
+    variant = experiment.variant("")
+    settings = run_settings(experiment, "emulation", "today", variant)
+    run = build_run(settings, variant, tmp_path / "onions", tmp_path / "run")
+    assert set(run.paths) == {"web1", "web2", "bulk1"}
+    assert run.traffic["onion"] == run.traffic["web"]
+
+
 BUNDLES = {
     "dns": {"torrc": {"CacheDNS": 0}, "consensus": {"cc_alg": 0}, "on": {"position": "exit"}},
     "all": {"torrc": {"CacheDNS": 0}},

@@ -54,6 +54,18 @@ def test_another_seed_gives_another_network(configured: Callable[..., NetworkCon
     assert one.network.config_sha256 == other.network.config_sha256
 
 
+def test_onion_services_change_no_other_host(configured: Callable[..., NetworkConfig]) -> None:
+    plain = sample_network(configured(), 1).network
+    onions = sample_network(configured(onion_clients=3, onion_servers=2), 1).network
+    assert onions.relays == plain.relays
+    assert onions.clients[: len(plain.clients)] == plain.clients
+    assert [client.name for client in onions.clients_of("onion")] == ["onion1", "onion2", "onion3"]
+    assert [server.name for server in onions.servers_for("onion")] == ["server1", "server2"]
+    assert [server.model_copy(update={"onion": False}) for server in onions.servers] == list(plain.servers)
+    assert onions.servers_for("web") == onions.servers
+    assert not plain.servers_for("onion")
+
+
 def test_a_network_is_read_as_it_was_written(directory: Path, sampled: SampledNetwork) -> None:
     network, latencies = read_network(directory)
     latency_sha256 = hashlib.sha256((directory / LATENCY_FILE).read_bytes()).hexdigest()

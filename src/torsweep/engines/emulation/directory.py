@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.traffic import ONION
 from torsweep.config.where import Role
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.contract import Say
@@ -33,6 +34,7 @@ from torsweep.engines.hosts import (
     key_torrc,
     paths_of,
     recording_lines,
+    service_lines,
     v3_identity,
 )
 from torsweep.engines.run_spec import RunSpec
@@ -43,6 +45,7 @@ from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.tor.build import BuiltTor
+from torsweep.tor.onion import FOLDER
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""
@@ -272,9 +275,14 @@ class ProcessLayout:
         """The clients, in the network's order."""
         return self._places("client", self.network.clients)
 
+    @cached_property
+    def services(self) -> list[Place]:
+        """The tors beside the servers of onion services, in the network's order."""
+        return self._places("client", self.network.servers_for(ONION))
+
     @property
     def places(self) -> list[Place]:
-        """Every tor."""
+        """Every tor but those of onion services."""
         return [*self.authorities, *self.relays, *self.clients]
 
     def torrc(self, place: Place, identities: Identities, known: Set[str] | None = None) -> str:
@@ -333,10 +341,12 @@ class ProcessLayout:
             relay = next(relay for relay in self.network.relays if relay.name == place.name)
             lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
             return lines + recording_lines(self.run, relay, str(place.ring), str(place.folder / VEGAS_LOG))
+        if place in self.services:
+            lines += service_lines(str(place.folder / FOLDER), place.address)
         return lines
 
     def _socks_port(self, place: Place) -> str:
-        if place.role != "client":
+        if place.role != "client" or place in self.services:
             return "0"
         client = next(client for client in self.network.clients if client.name == place.name)
         isolated = self.run.traffic[client.kind].streams_per_circuit_isolation

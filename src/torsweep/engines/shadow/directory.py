@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Role
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
@@ -29,6 +30,8 @@ from torsweep.engines.hosts import (
     host_torrc,
     paths_text,
     recording_lines,
+    server_name,
+    service_lines,
 )
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
@@ -58,8 +61,9 @@ from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, link_rates
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, Server, link_rates
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT
+from torsweep.tor.onion import FOLDER, onion_keys
 from torsweep.tor.torrc import (
     bandwidths_text,
     check_network,
@@ -192,7 +196,10 @@ def write_directory(
         clients={client.name: client.kind for client in network.clients},
         relays={relay.name: keys.identities.relays[relay.name] for relay in network.relays},
         authorities={host.name: keys.identities.relays[host.name] for host in network.authorities},
-        servers={address(builder.nodes[server.name]): server.name for server in network.servers},
+        servers={
+            **{address(builder.nodes[server.name]): server.name for server in network.servers},
+            **{server_name(network, server, ONION): server.name for server in network.servers_for(ONION)},
+        },
     )
     layout.write(folder)
     return Written(simulation, floored_pairs)
@@ -232,7 +239,7 @@ class _Builder:
             **{host.name: self._authority(host.name) for host in self.network.authorities},
             **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
             **{client.name: self._client(index) for index, client in enumerate(self.network.clients)},
-            **{server.name: self._server(server.name) for server in self.network.servers},
+            **{server.name: self._server(server) for server in self.network.servers},
         }
         captured = captured_hosts(self.run.tracing, self.network)
         return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
@@ -294,7 +301,7 @@ class _Builder:
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(self.run, self.run.seed, index, client.kind, self.network.servers)
+            client_graph(self.run, self.run.seed, index, client.kind, self._names_for(client.kind))
         )
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
@@ -305,8 +312,24 @@ class _Builder:
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
 
-    def _server(self, name: str) -> GraphHost:
-        return self._host(name, [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)])
+    def _names_for(self, kind: AnyKind) -> list[str]:
+        """The servers of clients of ``kind``, as TGen finds them."""
+        servers = self.network.servers_for(kind)
+        if kind == ONION:
+            return [server_name(self.network, server, kind) for server in servers]
+        return [server.name for server in servers]
+
+    def _server(self, server: Server) -> GraphHost:
+        processes = [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)]
+        if server.onion:
+            folder = self.template / server.name
+            folder.mkdir()
+            onion_keys(self.network.seed, server.name).write(folder / FOLDER)
+            (folder / "torrc").write_text(
+                self._torrc("client", server.name, service_lines(FOLDER, "127.0.0.1"))
+            )
+            processes.append(self._tor(server.name, "torrc", CLIENTS_NS))
+        return self._host(server.name, processes)
 
     def _host_folder(self, name: str, text: str) -> None:
         shutil.copytree(self.keys.of(name), self.template / name)

@@ -115,6 +115,7 @@ def _write_cost(provenance: Path, place: Path) -> None:
 def _generated(run: RunSpec, layout: Layout, measuring: int) -> str:
     """What tornettools asks of the log of its ``generate``; the network is no scaled copy of another one."""
     relays, authorities = len(layout.relays), len(layout.authorities)
+    servers = len(set(layout.servers.values()))
     return "\n".join(
         [
             f"Seeded standard and numpy PRNGs with seed={run.seed}",
@@ -122,7 +123,7 @@ def _generated(run: RunSpec, layout: Layout, measuring: int) -> str:
             f"Generated fingerprints and keys for {relays + authorities} Tor nodes"
             f" ({authorities} authorities and {relays} relays)",
             f"We will use {measuring} exit perf nodes to benchmark Tor exit performance",
-            f"We will use {len(layout.servers)} TGen exit servers and 0 TGen onion-service servers",
+            f"We will use {servers} TGen exit servers and 0 TGen onion-service servers",
             "",
         ]
     )

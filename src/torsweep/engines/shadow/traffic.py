@@ -16,7 +16,6 @@ from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes,
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.formats.graphs import Attribute, document, node_line
-from torsweep.network.model import Server
 
 MOST_DOWNLOADS = 200
 """Downloads or pages of a client without pauses; after the last one it begins with the first one again."""
@@ -36,8 +35,9 @@ def server_graph() -> str:
     return graphml({"start": start}, [])
 
 
-def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: Sequence[Server]) -> str:
-    """The graph of the client of ``kind`` with number ``client`` among the network's.
+def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: Sequence[str]) -> str:
+    """The graph of the client of ``kind`` with number ``client`` among the network's; ``servers`` are their
+    names for it.
 
     Its downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
@@ -75,14 +75,14 @@ class _ClientSteps:
     seed: int
     client: int
     traffic: RunTraffic
-    servers: Sequence[Server]
+    servers: Sequence[str]
     vertices: Vertices
     edges: list[tuple[str, str]] = field(default_factory=list)
 
     def _peers(self, number: int) -> str:
         """The server of the download, or page, ``number``."""
         server = self.servers[server_index(self.seed, self.client, number, len(self.servers))]
-        return f"{server.name}:{SERVER_PORT}"
+        return f"{server}:{SERVER_PORT}"
 
     def _size(self, number: int) -> str:
         """The size of the download ``number``."""

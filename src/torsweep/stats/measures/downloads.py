@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from torsweep.config.traffic import KINDS, MARKOV, ONION, PERF_KINDS
+from torsweep.config.traffic import KINDS, MARKOV, PERF_KINDS
 from torsweep.formats.files import KIB, MIB
 from torsweep.stats.measures.measure import (
     SHARE,
@@ -120,7 +120,7 @@ def received(analysis: Analysis) -> pl.DataFrame:
 
     A kind that received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow.
     """
-    frame = replace(analysis.tables, kinds=(*_KINDS, ONION, MARKOV)).received(["kind", "bytes_got"])
+    frame = replace(analysis.tables, kinds=(*_KINDS, MARKOV)).received(["kind", "bytes_got"])
     pairs = frame.select(by_run(analysis)).unique().join(frame.select("kind").unique(), how="cross")
     frame = pl.concat([frame, pairs.with_columns(bytes_got=0)], how="diagonal_relaxed")
     rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)

@@ -173,3 +173,17 @@ def test_a_tor_without_the_series_is_not_told_its_options():
     assert "StreamPackaging even\n" in layout.torrc(place, identities(layout), known_options())
     plain = layout.torrc(place, identities(layout), known_options() - SERIES_OPTIONS)
     assert "StreamPackaging" not in plain
+
+
+def test_a_tor_beside_the_server_of_an_onion_service_leads_to_it():
+    plain = network(*POSITIONS)
+    (server,) = plain.servers
+    layout = made(plain.model_copy(update={"servers": (server.model_copy(update={"onion": True}),)}))
+    (service,) = layout.services
+    lines = options(layout, service)
+    assert lines["HiddenServiceDir"] == "/runs/server1/onion"
+    assert lines["HiddenServicePort"] == f"80 {service.address}:80"
+    assert lines["SocksPort"] == "0"
+    assert "VanguardsLiteEnabled" not in lines
+    assert options(layout, layout.clients[0])["VanguardsLiteEnabled"] == "0"
+    assert not made().services

@@ -12,7 +12,13 @@ from torsweep.engines.emulation.run.downloads import SocksError, connect
 WELCOME = [b"\x05\x02", b"\x01\x00"]
 
 
-def talk(tmp_path: Path, *answers: bytes, after: bytes = b"", name: str | None = "17") -> tuple[bytes, bytes]:
+def talk(
+    tmp_path: Path,
+    *answers: bytes,
+    after: bytes = b"",
+    name: str | None = "17",
+    address: str = "11.0.1.2",
+) -> tuple[bytes, bytes]:
     """Connect to a port that gives ``answers``; what it heard, and the first bytes of the stream."""
     heard = b""
 
@@ -26,7 +32,7 @@ def talk(tmp_path: Path, *answers: bytes, after: bytes = b"", name: str | None =
 
     async def run() -> tuple[bytes, bytes]:
         server = await asyncio.start_unix_server(serve, tmp_path / "socks")
-        connection = await connect(tmp_path / "socks", "11.0.1.2", 80, name)
+        connection = await connect(tmp_path / "socks", address, 80, name)
         data = await asyncio.get_running_loop().sock_recv(connection, 100)
         connection.close()
         server.close()
@@ -40,6 +46,12 @@ def test_a_stream_has_its_name_and_its_bytes_begin_after_the_reply(tmp_path, bou
     heard, data = talk(tmp_path, *WELCOME, b"\x05\x00\x00" + bound, after=b"payload")
     assert heard == b"\x05\x01\x02" + b"\x01\x0217\x08torsweep" + b"\x05\x01\x00\x01\x0b\x00\x01\x02\x00\x50"
     assert data == b"payload"
+
+
+def test_an_onion_service_goes_by_its_name(tmp_path):
+    reply = b"\x05\x00\x00\x01" + bytes(6)
+    heard, _ = talk(tmp_path, b"\x05\x00", reply, name=None, address="abc.onion")
+    assert heard == b"\x05\x01\x00" + b"\x05\x01\x00\x03\x09abc.onion\x00\x50"
 
 
 def test_a_stream_without_a_name_says_none(tmp_path):

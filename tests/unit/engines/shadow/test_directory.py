@@ -170,6 +170,25 @@ def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: 
     assert layout.bootstrap_ns == BOOTSTRAP_NS
 
 
+def test_an_onion_service_has_a_tor_and_its_clients_ask_for_its_address(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
+) -> None:
+    service = network.servers[0].model_copy(update={"onion": True})
+    client = network.clients[1].model_copy(update={"kind": "onion"})
+    clients, servers = (network.clients[0], client, network.clients[2]), (service, network.servers[1])
+    changed = network.model_copy(update={"clients": clients, "servers": servers})
+    traffic = {**run.traffic, "onion": run.traffic["web"]}
+    _write(run.model_copy(update={"traffic": traffic}), changed, rtt_us, keys, tools, folder)
+    torrc = (folder / "template/hosts/server1/torrc").read_text()
+    assert "HiddenServiceDir onion\nHiddenServicePort 80 127.0.0.1:80\n" in torrc
+    address = (folder / "template/hosts/server1/onion/hostname").read_text().strip()
+    assert f"{address}:80" in (folder / "template/hosts/web2/tgen.graphml").read_text()
+    assert address not in (folder / "template/hosts/web1/tgen.graphml").read_text()
+    assert read_layout(folder).servers[address] == "server1"
+    (_, tor) = _configuration(folder)["hosts"]["server1"]["processes"]
+    assert Path(tor["path"]).name == "tor"
+
+
 def test_the_same_run_is_written_in_the_same_bytes(
     run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:

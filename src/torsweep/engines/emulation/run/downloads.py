@@ -19,8 +19,9 @@ from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes,
 from torsweep.engines.emulation.run.processes import inside
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
+from torsweep.tor.onion import ONION_SUFFIX
 
-SOCKS_VERSION, NO_NAME, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 0, 2, 1, 1, 4
+SOCKS_VERSION, NO_NAME, NAME_AND_PASSWORD, CONNECT, IPV4, DOMAIN, IPV6 = 5, 0, 2, 1, 1, 3, 4
 PASSWORD = b"torsweep"
 """SOCKS 5 allows no user name without a password; tor accepts any password."""
 
@@ -53,7 +54,8 @@ class LoopbackPort:
 async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str | None) -> socket.socket:
     """A connection to ``address`` and ``port`` for the stream called ``name``, or for one without a name.
 
-    Raises SocksError when tor refuses it, OSError when nothing listens at ``socks`` or tor hangs up.
+    ``address`` is an IPv4 address or that of an onion service. Raises SocksError when tor refuses it, OSError
+    when nothing listens at ``socks`` or tor hangs up.
     """
     loop = asyncio.get_running_loop()
     if isinstance(socks, Path):
@@ -67,8 +69,8 @@ async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str
         at = str(socks) if isinstance(socks, Path) else ("127.0.0.1", socks.port)
         await loop.sock_connect(connection, at)
         await _introduce(connection, name)
-        where = ipaddress.IPv4Address(address).packed + struct.pack(">H", port)
-        await loop.sock_sendall(connection, bytes([SOCKS_VERSION, CONNECT, 0, IPV4]) + where)
+        where = _encoded(address) + struct.pack(">H", port)
+        await loop.sock_sendall(connection, bytes([SOCKS_VERSION, CONNECT, 0]) + where)
         _, reply, _, kind = await _exactly(connection, 4)
         if reply != 0:
             raise SocksError(REPLIES.get(reply, f"reply {reply}"))
@@ -79,6 +81,13 @@ async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str
         connection.close()
         raise
     return connection
+
+
+def _encoded(address: str) -> bytes:
+    """The type and the bytes of an IPv4 address, or of the name of an onion service."""
+    if address.endswith(ONION_SUFFIX):
+        return bytes([DOMAIN, len(address)]) + address.encode()
+    return bytes([IPV4]) + ipaddress.IPv4Address(address).packed
 
 
 async def _introduce(connection: socket.socket, name: str | None) -> None:
@@ -184,7 +193,8 @@ class DownloadOrder:
         return self._open(index, page * PAGE + which, page)
 
     def _open(self, index: int, number: int, of: int) -> Download:
-        client, servers = self._network.clients[index], self._network.servers
+        client = self._network.clients[index]
+        servers = self._network.servers_for(client.kind)
         server = servers[server_index(self._run.seed, index, of, len(servers))]
         size = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
         download = Download(client, index, number, server, size, time.monotonic_ns())

@@ -289,7 +289,7 @@ def _leave_results(
     taken = _write_tables(run_directory, running, measured, links)
     traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
     followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
-    for place in layout.places:
+    for place in [*layout.places, *layout.services]:
         shutil.rmtree(place.data, ignore_errors=True)
     for file in [*layout.rings.values(), *layout.round_trip_logs.values()]:
         file.unlink()

@@ -33,7 +33,7 @@ from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
 from torsweep.engines.emulation.run.servers import request
-from torsweep.engines.hosts import SERVER_PORT, address
+from torsweep.engines.hosts import SERVER_PORT, server_name
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
 from torsweep.units import SECOND_NS
@@ -70,8 +70,6 @@ class Generator:
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
-        node_of = layout.network.node_of
-        self._address_of = {server.name: address(node_of[server.name]) for server in layout.network.servers}
 
     @property
     def downloads(self) -> list[Download]:
@@ -195,7 +193,8 @@ class Generator:
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
-        follower, where = self._followers[download.client.name], self._address_of[download.server.name]
+        follower = self._followers[download.client.name]
+        where = server_name(self._layout.network, download.server, download.client.kind)
         socks: Path | LoopbackPort = self._layout.clients[download.index].socks
         name: str | None = str(download.number)
         if isinstance(follower, Unfollowed):

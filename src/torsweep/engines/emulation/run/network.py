@@ -11,8 +11,10 @@ import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from torsweep.engines.contract import Say
@@ -36,6 +38,7 @@ from torsweep.engines.host_tors import HostTors, read_consensus, require_consens
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
+from torsweep.tor.onion import FOLDER, onion_keys
 from torsweep.tor.torrc import bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
@@ -62,6 +65,11 @@ REST_LIMIT_S = 8.0
 
 _READY = re.compile(r"^\{.*\}$", re.MULTILINE)
 """The line of JSON in which the link emulator says that the hosts are there, and where."""
+
+
+def _count(actions: Counter[str], words: list[str], now_ns: int) -> None:
+    """HS_DESC action address …"""
+    actions[words[0]] += 1
 
 
 @dataclass
@@ -96,7 +104,7 @@ class RunningNetwork:
         passes, OutputError when the disk is full.
         """
         layout = self.layout
-        for place in layout.places:
+        for place in [*layout.places, *layout.services]:
             place.data.mkdir(parents=True, mode=0o700)
         identities = put_keys(layout, self.tors.usual, self.say)
         measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
@@ -114,6 +122,7 @@ class RunningNetwork:
             self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
         self._require_consensus()
         await self._start_clients(identities)
+        await self._start_services(identities)
         await self._rest()
 
     def close(self) -> None:
@@ -274,7 +283,6 @@ class RunningNetwork:
         """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
         with_documents = [place for place in self.layout.clients if not self.tors.is_arti(place.name)][1:]
-        known = self.layout.authorities[0].data
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
         self.say(f"starting {len(self.layout.clients)} clients")
 
@@ -282,8 +290,7 @@ class RunningNetwork:
             nonlocal ready
             async with turn:
                 if place in with_documents:
-                    for name in DIRECTORY_CACHES:
-                        shutil.copyfile(known / name, place.data / name)
+                    self._inform(place)
                 self._start_tor(place, identities)
                 knowing_us = await self._started(place)
                 if place not in with_documents:
@@ -299,6 +306,29 @@ class RunningNetwork:
         finally:
             for task in starting:
                 task.cancel()
+
+    def _inform(self, place: Place) -> None:
+        """Give ``place``, before its start, what an authority knows of the network."""
+        for name in DIRECTORY_CACHES:
+            shutil.copyfile(self.layout.authorities[0].data / name, place.data / name)
+
+    async def _start_services(self, identities: Identities) -> None:
+        """Start the tor of each onion service, and wait until the relays have its descriptors."""
+        actions: dict[str, Counter[str]] = {place.name: Counter() for place in self.layout.services}
+        for place in self.layout.services:
+            onion_keys(self.layout.network.seed, place.name).write(place.folder / FOLDER)
+            self._inform(place)
+            self._start_tor(place, identities)
+            control = await self._control(place)
+            await control.listen({"HS_DESC": partial(_count, actions[place.name])})
+
+        async def uploaded() -> bool:
+            return all(
+                each["UPLOADED"] and each["UPLOAD"] == each["UPLOADED"] + each["FAILED"]
+                for each in actions.values()
+            )
+
+        await self._until(uploaded, lambda: f"descriptors of onion services: {actions}")
 
     async def _started(self, place: Place) -> int:
         """Wait until the client can be used; the µs in which it knew enough of the network for circuits."""

@@ -25,6 +25,7 @@ from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.shadow.traffic import is_end, number_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
+from torsweep.tor.onion import ONION_SUFFIX
 from torsweep.units import SECOND_US
 
 
@@ -150,7 +151,8 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
     Adds server and server_address. A TGen that resolved no name logs the address alone.
     """
     names = dict(layout.servers)
-    addresses = {name: address for address, name in layout.servers.items()}
+    onions = {address: address for address in layout.servers if address.endswith(ONION_SUFFIX)}
+    addresses = {name: address for address, name in names.items() if address not in onions} | onions
     remote = pl.col("remote").str.split(":")
     reported = tgen.downloads.with_columns(
         pl.col("port").cast(pl.Int64),
@@ -196,6 +198,7 @@ def stream_rows(
             last_byte_after_command_us=pl.col("last_byte_us") - pl.col("command_us"),
         )
         .with_columns(order="stream", stream=number_of("vertex", "stream"))
+        .with_columns(pl.col("server").replace(dict(layout.servers)))
         .select(*STREAMS.polars, "log", "tor_stream", "id", "order")
     )
 
