@@ -47,6 +47,9 @@ TRAFFIC_OF = "refill_sweep"
 
 _FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
 _CLIENTS = {"web": "Times of web clients", "bulk": "Times of bulk clients"}
+_ONION_CLIENTS = {"onion": "Times of clients of onion services"}
+_LIKE = {"onion": "web"}
+"""Kinds of client that do what those of another kind do."""
 _PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
 _PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
 """The clients that measure in networks of tornettools."""
@@ -212,12 +215,14 @@ def _document(
 ) -> dict[str, Any]:
     """experiment.yaml, its paths relative to ``folder``."""
     sampled = tornets is None
-    perf = not sampled or load_network_config(network).perf_clients
+    config = load_network_config(network) if sampled else None
+    perf = config is None or config.perf_clients
+    subjects = {**_CLIENTS, **(_ONION_CLIENTS if config and config.onion_clients else {})}
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
     title = f"{change.words}, against {change.against}"
     document = {
-        "question": f"What do {'web and bulk' if sampled else 'perf'} clients notice of {title}?",
+        "question": f"What do {' and '.join(subjects) if sampled else 'perf'} clients notice of {title}?",
         "report": {"title": title, "source": ""},
         "engines": engines_of_tor() if sampled else [TORNET_ENGINE],
         "network": network,
@@ -230,9 +235,9 @@ def _document(
         "baseline": change.baseline,
         # Under Shadow nothing else tells how far an unfinished download of Arti has come.
         **({"progress": True} if change.has_arti else {}),
-        "traffic": _usual_traffic() if sampled else {},
+        "traffic": {kind: _usual_traffic()[_LIKE.get(kind, kind)] for kind in subjects} if sampled else {},
         "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
-        "claims": [_claim(*each, change) for each in (_CLIENTS if sampled else _PERF_CLIENTS).items()],
+        "claims": [_claim(*each, change) for each in (subjects if sampled else _PERF_CLIENTS).items()],
     }
     # As YAML gives it back: lists for tuples.
     plain: dict[str, Any] = json.loads(json.dumps(document))

@@ -92,7 +92,8 @@ def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
             if usual[knob] in (one[knob], other[knob])
         ]
     rows: list[dict[str, object]] = []
-    for kind, metric in product(KINDS, SHOWN_METRICS):
+    kinds = [kind for kind in KINDS if any(measure[0] == kind for measure in medians)]
+    for kind, metric in product(kinds, SHOWN_METRICS):
         by_pair = [
             {
                 source: _log_ratios(
@@ -221,16 +222,16 @@ def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "
 
 def _of_one(table: pl.DataFrame) -> TextTable:
     """The contrasts of a plan of one engine: a column for each time."""
-    rows = []
+    rows, measures = [], list(product(table["kind"].unique(maintain_order=True), SHOWN_METRICS))
     for own in table.partition_by("knob", "at", "from", "to", maintain_order=True):
         of_times = {(row["kind"], row["metric"]): ratio_text(row) for row in own.iter_rows(named=True)}
-        cells = [of_times.get(time, "–") for time in product(KINDS, SHOWN_METRICS)]
+        cells = [of_times.get(measure, "–") for measure in measures]
         rows.append([contrast_name(own.row(0, named=True)), *cells])
     note = (
         "Ratios of medians, paired by network, with 95 % t-intervals and the number of networks; no allowance"
         " is made for looking at many."
     )
-    times = [f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in product(KINDS, SHOWN_METRICS)]
+    times = [f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in measures]
     return TextTable("One knob changed, the other held", ["from → to", *times], rows, [note])
 
 
