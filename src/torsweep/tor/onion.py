@@ -16,7 +16,7 @@ from stem.util.ed25519 import publickey_unsafe
 
 from torsweep.seeds import stream
 
-FOLDER = "onion"
+ONION_FOLDER = "onion"
 """The ``HiddenServiceDir`` of a server, in the folder of its tor."""
 
 ONION_SUFFIX = ".onion"

@@ -45,7 +45,7 @@ from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.tor.build import BuiltTor
-from torsweep.tor.onion import FOLDER
+from torsweep.tor.onion import ONION_FOLDER
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""
@@ -342,7 +342,7 @@ class ProcessLayout:
             lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
             return lines + recording_lines(self.run, relay, str(place.ring), str(place.folder / VEGAS_LOG))
         if place in self.services:
-            lines += service_lines(str(place.folder / FOLDER), place.address)
+            lines += service_lines(str(place.folder / ONION_FOLDER), place.address)
         return lines
 
     def _socks_port(self, place: Place) -> str:

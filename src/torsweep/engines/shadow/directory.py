@@ -63,7 +63,7 @@ from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, Server, link_rates
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT
-from torsweep.tor.onion import FOLDER, onion_keys
+from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.torrc import (
     bandwidths_text,
     check_network,
@@ -324,9 +324,9 @@ class _Builder:
         if server.onion:
             folder = self.template / server.name
             folder.mkdir()
-            onion_keys(self.network.seed, server.name).write(folder / FOLDER)
+            onion_keys(self.network.seed, server.name).write(folder / ONION_FOLDER)
             (folder / "torrc").write_text(
-                self._torrc("client", server.name, service_lines(FOLDER, "127.0.0.1"))
+                self._torrc("client", server.name, service_lines(ONION_FOLDER, "127.0.0.1"))
             )
             processes.append(self._tor(server.name, "torrc", CLIENTS_NS))
         return self._host(server.name, processes)

@@ -38,7 +38,7 @@ from torsweep.engines.host_tors import HostTors, read_consensus, require_consens
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
-from torsweep.tor.onion import FOLDER, onion_keys
+from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.torrc import bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
@@ -316,7 +316,7 @@ class RunningNetwork:
         """Start the tor of each onion service, and wait until the relays have its descriptors."""
         actions: dict[str, Counter[str]] = {place.name: Counter() for place in self.layout.services}
         for place in self.layout.services:
-            onion_keys(self.layout.network.seed, place.name).write(place.folder / FOLDER)
+            onion_keys(self.layout.network.seed, place.name).write(place.folder / ONION_FOLDER)
             self._inform(place)
             self._start_tor(place, identities)
             control = await self._control(place)
