@@ -43,7 +43,7 @@ DURATIONS = {
     "1 + 1 min": ("warm_up=1 min", "measured=1 min"),
 }
 SIZES = ("full", "tenfold")
-NUMBERS = ("simulated_s_per_wall_s", "cell_hops_per_wall_s", "peak_memory_bytes", "wall_s", "cell_hops")
+SPEED_NUMBERS = ("simulated_s_per_wall_s", "cell_hops_per_wall_s", "peak_memory_bytes", "wall_s", "cell_hops")
 
 
 def torsweep(*arguments: str) -> float:
@@ -77,7 +77,7 @@ def run(folder: Path) -> dict[str, float]:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {figure: provenance[figure] for figure in NUMBERS} | {"cpu_s": cpu_s}
+    return {figure: provenance[figure] for figure in SPEED_NUMBERS} | {"cpu_s": cpu_s}
 
 
 def measure(scratch: Path, rounds: int) -> Iterator[tuple[str, str, dict[str, float]]]:

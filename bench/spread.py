@@ -38,7 +38,7 @@ from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.storage import write_text
 
 TIMES = ("ttfb", "ttlb")
-SPLITS = (1, 2, 4)
+PARTS_OF_TIME = (1, 2, 4)
 """What the measured time is divided by."""
 LEAST_S = 30
 
@@ -75,7 +75,7 @@ def log_ratios(one: Path, other: Path) -> Ratios:
     run, streams = read_run(one), sides(one, other)
     warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
     ratios: dict[tuple[str, str, int], float] = {}
-    for seconds in (whole_s // part for part in SPLITS if whole_s // part >= LEAST_S or part == 1):
+    for seconds in (whole_s // part for part in PARTS_OF_TIME if whole_s // part >= LEAST_S or part == 1):
         cut = ended_at(streams, warm_up_us + seconds * 10**6)
         for kind, metric in product(run.traffic, TIMES):
             of_kind = cut.filter(pl.col("kind").cast(pl.String) == kind)

@@ -293,6 +293,11 @@ class PlanTables:
         return frame.with_columns(level_order(order))
 
 
+def at_levels(frame: pl.DataFrame, levels: Mapping[str, object]) -> pl.DataFrame:
+    """The rows of ``frame`` at ``levels`` of knobs, or with other words in columns of these names."""
+    return frame.filter(*(pl.col(name).cast(pl.String) == level for name, level in levels.items()))
+
+
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:
     """Expressions that make columns sort by the order of their levels here, not by the alphabet."""
     return [pl.col(knob).cast(pl.Enum(levels)) for knob, levels in knobs.items()]

@@ -152,7 +152,7 @@ def _compared(measure: Changing, sides: Sequence[np.ndarray], paired: bool) -> d
     if paired:
         interval = question.answer(TOGETHER).interval
     else:
-        interval = welch_interval(sides[0], sides[1], TOGETHER)
+        interval = welch_interval(sides, (-1, 1), TOGETHER)
         interval = exponential(interval) if measure.relative else interval
     return {
         **dict(zip(("baseline", "candidate"), means, strict=True)),

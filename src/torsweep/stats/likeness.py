@@ -22,6 +22,7 @@ from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
 from torsweep.formats.files import KIB
 from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
 from torsweep.stats.measures.measure import ALL
@@ -159,9 +160,7 @@ def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
 
     def of_baseline(statistic: str) -> pl.DataFrame | None:
         rows = rows_of(statistic)
-        return (
-            None if rows is None else rows.filter(pl.col(knob) == level for knob, level in baseline.items())
-        )
+        return None if rows is None else at_levels(rows, baseline)
 
     measures, perf = of_baseline("measures"), of_baseline("perf_medians")
     public = rows_of("public") if live_tor is None else public_quantiles(live_tor)

@@ -10,7 +10,7 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
-from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord
+from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord, at_levels
 from torsweep.stats.inference.intervals import Interval
 
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
@@ -140,7 +140,7 @@ def by_variant(
     columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
     rows = []
     for variant in provenance.variants():
-        of_variant = frame.filter(pl.col(knob) == level for knob, level in variant.items())
+        of_variant = at_levels(frame, variant)
         entries = [
             entry(of_variant.filter(pl.col("kind") == kind, pl.col("metric") == metric))
             for kind, metric in columns

@@ -103,7 +103,7 @@ def test_independent_samples_have_the_interval_of_welch() -> None:
     """As scipy has it."""
     one, other = [3.0, 5.0, 7.0, 5.0], [6.0, 9.0, 8.0, 12.0, 7.0, 6.5]
     theirs = stats.ttest_ind(other, one, equal_var=False).confidence_interval(0.975)
-    interval = welch_interval(one, other, 0.975)
+    interval = welch_interval([one, other], [-1, 1], 0.975)
     assert interval.mean == pytest.approx(np.mean(other) - 5)
     assert (interval.low, interval.high) == pytest.approx((theirs.low, theirs.high))
     assert interval.networks == 10
@@ -112,7 +112,7 @@ def test_independent_samples_have_the_interval_of_welch() -> None:
 @pytest.mark.parametrize("other", [[6.0], [5.0, 5.0], [5.0, np.nan], []])
 def test_samples_that_give_no_interval_of_welch(other: list[float]) -> None:
     """One network, no spread, a network without a value, none at all."""
-    assert not welch_interval([5.0, 5.0], other).known
+    assert not welch_interval([[5.0, 5.0], other], [-1, 1]).known
 
 
 def test_times_have_intervals_of_logarithms_and_few_networks_no_bands() -> None:

@@ -114,7 +114,7 @@ def test_the_trend_of_two_scales_is_their_difference(log_ratios: dict[str, np.nd
     small, large = log_ratios["0.01"], log_ratios["0.1"]
     slope, difference = (
         scaling.slope_of_means(np.array([-2.0, -1.0]), [small, large]),
-        welch_interval(small, large),
+        welch_interval([small, large], [-1, 1]),
     )
     assert (slope.mean, slope.low, slope.high) == pytest.approx(
         (difference.mean, difference.low, difference.high)

@@ -13,6 +13,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin
 from torsweep.config.tracing import Group, Stage, TracedHost
 from torsweep.config.variant import Level
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
 from torsweep.stats.claims.claim import Claim, ClientClaim, Share
@@ -168,8 +169,6 @@ def _share(name: str, values: np.ndarray, least: float) -> Question:
 def _by_network(runs: pl.DataFrame, values: Levels, column: str, networks: pl.Series) -> np.ndarray:
     """``column`` of the rows that have the ``values``, one a network; NaN where one has no such
     row."""
-    rows = runs.filter(pl.col(name).cast(pl.String) == value for name, value in values.items())
-    by_network = networks.to_frame().join(
-        rows.select("seed", column), on="seed", how="left", maintain_order="left"
-    )
+    rows = at_levels(runs, values).select("seed", column)
+    by_network = networks.to_frame().join(rows, on="seed", how="left", maintain_order="left")
     return by_network[column].fill_null(float("nan")).to_numpy()

@@ -8,6 +8,7 @@ share relays and are far from independent, and an interval over downloads would 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -72,28 +73,30 @@ def log_interval(times: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interv
     return replace(logs, mean=mean, low=low, high=high)
 
 
-def welch_interval(one: npt.ArrayLike, other: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Mean of ``other`` less that of ``one`` (numbers, one a network) ± t · standard error; ``networks`` are
-    those of both.
+def welch_interval(
+    groups: Sequence[npt.ArrayLike], weights: npt.ArrayLike, confidence: float = CONFIDENCE
+) -> Interval:
+    """The means of ``groups`` (numbers, one a network), added up by ``weights``, ± t · standard error;
+    ``networks`` are those of all.
 
-    For networks that are not the same on both sides. One network on a side, or a NaN, leaves no interval; nor
-    do values without any spread. Source: Welch, Biometrika 34 (1947) 28–35.
+    For groups on different networks; −1 and 1 give a difference. A group of one network, or a NaN, leaves no
+    interval; nor do values without any spread. Sources: Welch, Biometrika 34 (1947) 28–35; Satterthwaite,
+    Biometrics Bulletin 2 (1946) 110–114.
     """
-    sides = [np.asarray(values, dtype=float) for values in (one, other)]
-    networks = sum(map(len, sides))
-    if not all(len(side) for side in sides):
-        return Interval(np.nan, np.nan, np.nan, networks, confidence)
-    difference = float(sides[1].mean() - sides[0].mean())
-    if min(map(len, sides)) < 2:
-        return Interval(difference, np.nan, np.nan, networks, confidence)
-    errors = np.array([side.var(ddof=1) / len(side) for side in sides])
+    arrays = [np.asarray(group, dtype=float) for group in groups]
+    sizes, by = np.array([len(array) for array in arrays]), np.asarray(weights, dtype=float)
+    nothing = Interval(np.nan, np.nan, np.nan, int(sizes.sum()), confidence)
+    if not sizes.all():
+        return nothing
+    mean = float(by @ [array.mean() for array in arrays])
+    if sizes.min() < 2:
+        return replace(nothing, mean=mean)
+    errors = by**2 * [array.var(ddof=1) / len(array) for array in arrays]
     if not errors.sum() > 0:
-        return Interval(difference, np.nan, np.nan, networks, confidence)
-    freedom = errors.sum() ** 2 / sum(
-        error**2 / (len(side) - 1) for error, side in zip(errors, sides, strict=True)
-    )
+        return replace(nothing, mean=mean)
+    freedom = errors.sum() ** 2 / np.sum(errors**2 / (sizes - 1))
     half = float(special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(errors.sum()))
-    return Interval(difference, difference - half, difference + half, networks, confidence)
+    return replace(nothing, mean=mean, low=mean - half, high=mean + half)
 
 
 def exponential(interval: Interval) -> Interval:

@@ -19,6 +19,7 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
     FEWEST_FOR_BANDS,
     Interval,
@@ -174,7 +175,7 @@ def _lines(
     """Each measure and group of ``frame``, its name, and its row at each of ``variants``."""
     for (name, group), of_group in frame.group_by(["measure", "group"], maintain_order=True):
         measure = MEASURES[str(name)]
-        rows = [of_group.filter(pl.col(knob) == level for knob, level in one.items()) for one in variants]
+        rows = [at_levels(of_group, one) for one in variants]
         of_variants = [row.row(0, named=True) if row.height else None for row in rows]
         yield measure, line_name(measure, str(group)), of_variants
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from torsweep.config.knobs import network_levels
 from torsweep.config.traffic import PERF_KINDS
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, SHORTEST_S, bands, log_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -115,9 +116,7 @@ def _paired_band(
     differing = [knob for knob, level in levels.items() if str(variant[knob]) != level]
     if not differing or any(knob in network_levels(levels) for knob in differing):
         return nothing, nothing
-    reference = numbered.filter(
-        pl.col("kind") == variant["kind"], *(pl.col(knob) == level for knob, level in levels.items())
-    )
+    reference = at_levels(numbered, {"kind": variant["kind"], **levels})
     pairs = chosen.join(reference, on="seed", suffix="_reference").sort("seed")
     if pairs.height < max(chosen.height, FEWEST_FOR_BANDS):
         return nothing, nothing

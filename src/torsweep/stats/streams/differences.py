@@ -25,6 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
     FEWEST_FOR_BANDS,
     Interval,
@@ -90,12 +91,7 @@ def paired(
     ``networks`` are the seeds to give an entry each, whatever ran on them; without, those that both ran on.
     """
     sides = [
-        dict(
-            runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
-            .select("seed", estimand)
-            .iter_rows()
-        )
-        for chosen in (reference, variant)
+        dict(at_levels(runs, chosen).select("seed", estimand).iter_rows()) for chosen in (reference, variant)
     ]
     both = sides[0].keys() & sides[1].keys()
     seeds = sorted(both) if networks is None else networks
@@ -105,9 +101,7 @@ def paired(
 
 def networks_at(runs: pl.DataFrame, levels: Mapping[str, str]) -> pl.Series:
     """The seeds in ``runs`` at those of ``levels`` that make networks of their own, in order."""
-    chosen = network_levels(levels).items()
-    of_networks = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen))
-    return of_networks["seed"].unique().sort()
+    return at_levels(runs, network_levels(levels))["seed"].unique().sort()
 
 
 def differences(

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import bands, median_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -64,7 +65,7 @@ class Fairness:
     def starved(self, kind: str, variant: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
         """Mean number of starved streams and of streams of the clients of ``kind``, one each a network."""
         means = pl.col("starved", "opened").mean().fill_null(np.nan)
-        chosen = _chosen(self.clients, kind, variant).group_by("seed").agg(means).sort("seed")
+        chosen = at_levels(self.clients, {**variant, "kind": kind}).group_by("seed").agg(means).sort("seed")
         return chosen["starved"].to_numpy(), chosen["opened"].to_numpy()
 
     def served_share(self, kind: str, variant: Mapping[str, str], served: str, count: int) -> np.ndarray:
@@ -74,14 +75,9 @@ class Fairness:
         """
         streams = pl.len().over("seed", "client")
         among = pl.col("opened") <= count if served == "first" else pl.col("opened") > streams - count
-        chosen = _chosen(self.shares, kind, variant).with_columns(among.alias("_among"))
+        chosen = at_levels(self.shares, {**variant, "kind": kind}).with_columns(among.alias("_among"))
         early = pl.col("_among").filter(pl.col("completed") <= count)
         return chosen.group_by("seed").agg(early.mean()).sort("seed")["_among"].fill_null(np.nan).to_numpy()
-
-
-def _chosen(frame: pl.DataFrame, kind: str, variant: Mapping[str, str]) -> pl.DataFrame:
-    levels = {**variant, "kind": kind}
-    return frame.filter(*(pl.col(name).cast(pl.String) == level for name, level in levels.items()))
 
 
 def fairness(streams: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str]) -> Fairness:
@@ -166,14 +162,13 @@ def progress_lines(
 ) -> pl.DataFrame:
     """Cells received at equal steps of time, a line for each stream of the first network at the levels
     ``held``: the columns of :data:`STREAM_PROGRESS`. ``shares`` is that of :class:`Fairness`."""
-    chosen = [pl.col(knob).cast(pl.String) == level for knob, level in held.items()]
     first = pl.col("seed") == pl.lit(shares["seed"].min(), pl.Int64)
-    shares, progress = (frame.filter(first, *chosen) for frame in (shares, progress))
+    shares, progress = (at_levels(frame, held).filter(first) for frame in (shares, progress))
     empty = shares.head(0).select("seed", *knobs, *_KEPT, time_s=pl.lit(0.0), cells_received=pl.lit(0.0))
     frames = [empty]
     for key, section in shares.group_by(list(knobs), maintain_order=True):
         levels = dict(zip(knobs, key, strict=True))
-        of_variant = progress.filter(pl.col(knob) == level for knob, level in levels.items())
+        of_variant = at_levels(progress, levels)
         frames += _lines(section, of_variant, list(empty.columns))
     return pl.concat(frames)
 
@@ -215,7 +210,7 @@ def _in_summary(analysis: Analysis, clients: pl.DataFrame) -> list[TextTable]:
     }
     rows = []
     for variant in analysis.provenance.variants():
-        of_variant = clients.filter(pl.col(knob) == level for knob, level in variant.items())
+        of_variant = at_levels(clients, variant)
         by_network = of_variant.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
         medians = (median_interval(by_network[name].fill_null(np.nan).to_numpy()) for name in columns)
         rows.append([variant_text(variant), *map(interval_text, medians)])

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.streams.incidence import ENTRY, OPENING, Floats, Metric
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _times(streams: pl.DataFrame, metric: Metric, levels: Levels) -> pl.DataFram
     ``least`` that it took."""
     if ENTRY in streams.columns:
         streams = streams.filter(pl.col(ENTRY) <= 0)
-    chosen = streams.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in levels.items()))
+    chosen = at_levels(streams, levels)
     zero_us: pl.Expr = pl.lit(0) if metric.clock == OPENING else pl.col("command_us")
     got = pl.col(metric.column).cast(pl.Float64)
     time = got.fill_null(pl.when(pl.col("outcome") != "unfinished").then(np.inf))

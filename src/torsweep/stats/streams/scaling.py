@@ -34,6 +34,7 @@ from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
     t_interval,
+    welch_interval,
 )
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -189,21 +190,8 @@ def trends(analysis: Analysis) -> list[dict[str, object]]:
 
 
 def slope_of_means(scales: _Floats, groups: Sequence[_Floats]) -> Interval:
-    """The slope of the means of ``groups`` over ``scales``, with Welch's interval.
-
-    Without bounds where a group has one value or none at all, or no group has any spread.
-    """
-    networks = sum(map(len, groups))
-    weights = (scales - scales.mean()) / np.sum((scales - scales.mean()) ** 2)
-    slope = float(weights @ [group.mean() for group in groups])
-    if min(map(len, groups)) < 2:
-        return Interval(slope, np.nan, np.nan, networks, CONFIDENCE)
-    variances = weights**2 * [group.var(ddof=1) / len(group) for group in groups]
-    if not variances.sum() > 0:
-        return Interval(slope, np.nan, np.nan, networks, CONFIDENCE)
-    freedom = variances.sum() ** 2 / np.sum(variances**2 / [len(group) - 1 for group in groups])
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2) * np.sqrt(variances.sum()))
-    return Interval(slope, slope - half, slope + half, networks, CONFIDENCE)
+    """The slope of the means of ``groups`` over ``scales``, with Welch's interval."""
+    return welch_interval(groups, (scales - scales.mean()) / np.sum((scales - scales.mean()) ** 2))
 
 
 def slope_of_spreads(scales: _Floats, groups: Sequence[_Floats]) -> Interval:

@@ -37,6 +37,7 @@ import polars as pl
 
 from torsweep import seeds
 from torsweep.errors import InputError
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import ENTRY, METRICS, measured_downloads
 from torsweep.units import NANOSECONDS_PER, parse_quantity
@@ -144,11 +145,8 @@ class StairTable:
         Without a depth in a network in which too few downloads of ``variant`` got that far.
         """
         levels = tuple(variant.items())
-        chosen = self.streams.filter(
-            pl.col("kind").cast(pl.String) == kind,
-            pl.col(METRICS[metric].column).is_not_null(),
-            *(pl.col(knob).cast(pl.String) == level for knob, level in levels),
-        )
+        chosen = at_levels(self.streams, {**variant, "kind": kind})
+        chosen = chosen.filter(pl.col(METRICS[metric].column).is_not_null())
         steps = []
         for seed in self.networks:
             key = (kind, metric, levels, period, seed)

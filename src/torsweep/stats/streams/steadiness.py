@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from torsweep.runsets.reading import Provenance
+from torsweep.runsets.reading import Provenance, at_levels
 from torsweep.stats.cells.queues import QUEUE_COLUMNS, queues_of_runs
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
 from torsweep.stats.statistic import (
@@ -106,7 +106,7 @@ def _drifts(
     ran on."""
     by_reference: dict[str, list[tuple[dict[str, str], dict[int, float]]]] = {}
     for variant in provenance.variants():
-        of_variant = blocks.filter(pl.col(knob) == level for knob, level in variant.items())
+        of_variant = at_levels(blocks, variant)
         runs = of_variant.group_by("seed", maintain_order=True).agg(pl.struct("block", "value"))
         drifts = {seed: _log_change(points) for seed, points in runs.iter_rows()}
         if drifts:
