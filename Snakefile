@@ -64,7 +64,7 @@ wildcard_constraints:
     era="|".join(ERAS),
     network=r"[A-Za-z0-9_.-]+(\+[a-z_]+=[A-Za-z0-9_.-]+)*",
     seed="[0-9]+",
-    variant="[a-z_]+=[^/]+",
+    variant="[A-Za-z0-9_.-]+=[^/]+",
     plan="[a-z][a-z0-9_]*",
     build="[0-9a-f]{12}",
     networks="[0-9]+",

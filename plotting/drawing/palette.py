@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torsweep.config.knobs import KNOBS
+from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.config.looks import ALL_LOOKS, Look
 from torsweep.engines.selection import find_kind
 from torsweep.runsets.reading import SOURCE
@@ -72,6 +72,8 @@ def level_name(level: str) -> str:
 
 
 def knob_name(knob: str) -> str:
-    """``knob`` as the title of a legend: ``Refill interval``."""
+    """``knob`` as the title of a legend: ``Refill interval``; a consensus parameter keeps its name."""
+    if knob.startswith(CONSENSUS):
+        return knob.removeprefix(CONSENSUS)
     text = knob.replace("_", " ").replace("ewma", "EWMA")
     return text[0].upper() + text[1:]

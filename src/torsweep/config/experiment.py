@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
+    Discriminator,
     Field,
     GetJsonSchemaHandler,
     PrivateAttr,
     StrictBool,
+    Tag,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from torsweep.config.eras import EraName, tor_settings, usual_levels
-from torsweep.config.knobs import DEFAULT_OPTIONS, STOCK_TOR
+from torsweep.config.knob_ranges import (
+    FEWEST_POINTS,
+    MOST_POINTS,
+    KnobRange,
+    PointDesign,
+    number_in,
+    range_settings,
+)
+from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import (
@@ -80,10 +90,19 @@ LevelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 """A level that an experiment defines; it stands in paths."""
 
 MOST_LEVELS = 50
-MOST_VARIANTS = 2_000
-"""The most variants of one plan: each takes minutes for every network."""
 
-Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]]
+_Levels = Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]
+Grid = Mapping[str, _Levels]
+
+
+def _levels_or_range(value: object) -> str:
+    return "<range>" if isinstance(value, KnobRange | Mapping) else "<levels>"
+
+
+_Axis = Annotated[
+    Annotated[_Levels, Tag("<levels>")] | Annotated[KnobRange, Tag("<range>")],
+    Discriminator(_levels_or_range),
+]
 
 
 _NEEDED: Mapping[Record, tuple[str, str]] = {
@@ -110,12 +129,14 @@ class Report(Section):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run together and compared: ``variants`` is the grid over ``knobs``, in order."""
+    """What is run together and compared: ``variants`` is the grid over ``knobs``, in order, or of knobs with
+    ``ranges`` the points of their design."""
 
     name: str
     knobs: Mapping[str, tuple[str, ...]]
     baseline: Variant
     variants: tuple[Variant, ...]
+    ranges: Mapping[str, KnobRange]
 
 
 class Experiment(Section):
@@ -153,8 +174,13 @@ class Experiment(Section):
     chooses."""
     tracing: Tracing | None = None
     """Whose cells are recorded, and which downloads are followed."""
-    knobs: Annotated[Grid, Field(min_length=1)]
-    """The knobs and their levels, in the order of figures; every combination is a variant."""
+    knobs: Annotated[Mapping[str, _Axis], Field(min_length=1)]
+    """The knobs and their levels, in the order of figures; every combination is a variant. Numbers can have a
+    range, such as ``{from: 10 ms, to: 1 s, scale: log}``."""
+    points: Annotated[int, Field(strict=True, ge=FEWEST_POINTS, le=MOST_POINTS)] | None = None
+    """How many settings of the knobs with a range are run, besides the baseline's."""
+    design: PointDesign = "sobol"
+    """How they lie: a Sobol sequence, a Latin hypercube, or a grid with the ends of each range."""
     baseline: Mapping[str, Level]
     """One level of each knob: the variant that the others are compared with."""
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
@@ -222,14 +248,24 @@ class Experiment(Section):
             problem = f"{self.name} has no such plan{suggestion(name, self.plan_names)}"
             raise InputError(problem, key="plan", value=name, accepted=", ".join(self.plan_names))
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
-        knobs = {**self.knobs, **changed}
+        axes: dict[str, KnobRange | tuple[str, ...]] = {**self.knobs, **changed}
         usual = {**usual_levels(self.era), **self.baseline}
-        baseline = {
-            knob: usual[knob] if usual.get(knob) in levels else levels[0] for knob, levels in knobs.items()
+        ranges = {knob: axis for knob, axis in axes.items() if isinstance(axis, KnobRange)}
+        settings = range_settings(ranges, self.design, self.points, self.baseline)
+        levels_of = {
+            knob: _each_once(setting[knob] for setting in settings) if isinstance(axis, KnobRange) else axis
+            for knob, axis in axes.items()
         }
-        grid = itertools.product(*knobs.values())
-        variants = tuple(Variant(tuple(zip(knobs, levels, strict=True))) for levels in grid)
-        return Plan(name, knobs, Variant(tuple(baseline.items())), variants)
+        baseline = {
+            knob: usual[knob] if usual.get(knob) in levels else levels[0]
+            for knob, levels in levels_of.items()
+        }
+        listed = [[{knob: level} for level in levels_of[knob]] for knob in axes if knob not in ranges]
+        variants = []
+        for parts in itertools.product(settings, *listed):
+            chosen = {knob: level for part in parts for knob, level in part.items()}
+            variants.append(Variant(tuple((knob, chosen[knob]) for knob in axes)))
+        return Plan(name, levels_of, Variant(tuple(baseline.items())), tuple(variants), ranges)
 
     def variant(self, text: str) -> Variant:
         """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in.
@@ -265,8 +301,14 @@ class Experiment(Section):
         return {DEFAULT_OPTIONS: OptionBundle(), **self.options}
 
     def bundle(self, variant: Variant) -> OptionBundle:
-        """What ``variant`` tells tor in tor's own words."""
-        return self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
+        """What ``variant`` tells tor in tor's own words: a bundle, and the consensus parameters of knobs."""
+        bundle = self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
+        parameters = {
+            knob.removeprefix(CONSENSUS): int(level)
+            for knob, level in variant.levels
+            if knob.startswith(CONSENSUS)
+        }
+        return bundle.model_copy(update={"consensus": {**bundle.consensus, **parameters}})
 
     @model_validator(mode="after")
     def _levels_of_its_own_differ(self) -> Self:
@@ -275,13 +317,15 @@ class Experiment(Section):
             problem, accepted = "is the bundle without options", "{}; another name for options"
             raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)
         check_contents("options", {name: bundle.content for name, bundle in self.bundles.items()})
-        for name, bundle in self.bundles.items():
+        knobs = {knob for grid in (self.knobs, *self.sensitivities.values()) for knob in grid}
+        parameters = {knob.removeprefix(CONSENSUS): 0 for knob in knobs if knob.startswith(CONSENSUS)}
+        changes = {f"options.{name}": bundle for name, bundle in self.bundles.items()}
+        changes["knobs"] = OptionBundle.model_construct(consensus=parameters)
+        for where, bundle in changes.items():
             if self.pairing != FREE and bundle.about_paths:
-                problem = f"would hide what options.{name} changes: {bundle.about_paths} is about paths"
+                problem = f"would hide what {where} changes: {bundle.about_paths} is about paths"
                 raise RefusedValue(problem, key="pairing", value=self.pairing, accepted=FREE)
-        if self.pairing != FREE and any(
-            "conflux" in grid for grid in (self.knobs, *self.sensitivities.values())
-        ):
+        if self.pairing != FREE and "conflux" in knobs:
             problem = "is about circuits that take no common paths"
             raise RefusedValue(problem, key="knobs.conflux", accepted=f"pairing: {FREE}")
         return self
@@ -304,7 +348,10 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _grids_are_sound(self) -> Self:
-        check_grid("knobs", self.knobs, self.names)
+        if self.points is not None and not self.plan().ranges:
+            problem, accepted = "has no effect: no knob has a range", "{from: LEVEL, to: LEVEL} in knobs"
+            raise RefusedValue(problem, key="points", value=self.points, accepted=accepted)
+        check_grid("knobs", self.plan().knobs, self.names)
         for name, grid in self.sensitivities.items():
             if name == MAIN_PLAN:
                 raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")
@@ -319,7 +366,7 @@ class Experiment(Section):
                 accepted = ", ".join(self.knobs)
                 problem = f"is none of the experiment's knobs{suggestion(knob, list(self.knobs))}"
                 raise RefusedValue(problem, key=f"baseline.{knob}", accepted=accepted)
-        for knob, levels in self.knobs.items():
+        for knob, levels in self.plan().knobs.items():
             if knob not in self.baseline:
                 raise RefusedValue("missing key", key=f"baseline.{knob}", accepted=", ".join(levels))
             if self.baseline[knob] not in levels:
@@ -365,6 +412,11 @@ class Experiment(Section):
         schema["properties"].pop("name", None)
         schema["required"] = [key for key in schema["required"] if key != "name"]
         return schema
+
+
+def _each_once(levels: Iterable[str]) -> tuple[str, ...]:
+    """Levels with numbers, in order."""
+    return tuple(sorted(set(levels), key=lambda level: number_in(level)[1]))
 
 
 def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:

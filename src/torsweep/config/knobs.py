@@ -6,6 +6,7 @@ what its level is in each era, with which options tor takes it and how it is dra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import get_args
 
@@ -21,6 +22,7 @@ from torsweep.config.knob import (
     milliseconds,
     named,
     number,
+    number_from_0,
     numbered,
     rate,
     share,
@@ -59,6 +61,12 @@ the commit at which a branch left the main one."""
 
 DEFAULT_OPTIONS = "default"
 """The bundle that every experiment has, without any option; also what runs of other experiments have."""
+
+CONSENSUS = "consensus."
+"""How the name of a knob begins that is a consensus parameter."""
+
+_CONSENSUS_KNOB = r"consensus\.[A-Za-z][A-Za-z0-9_-]{0,99}"
+_MOST_PARAMETER = 2**31 - 1
 
 USUAL_WEIGHTS = "sampled"
 """Relays' weights of a network that names no file of them: those that their relays were drawn with."""
@@ -443,11 +451,17 @@ KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
 
 
 def find_knob(name: str) -> Knob:
-    """The knob ``name``; InputError, with the closest name and all names, when there is none."""
-    if name not in KNOBS:
-        raise InputError(
-            f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=", ".join(KNOBS)
+    """The knob ``name``, of the table or ``consensus.NAME``; InputError, with the closest name and all names,
+    when there is none."""
+    if re.fullmatch(_CONSENSUS_KNOB, name):
+        meaning = (
+            "A consensus parameter of this name, for whose level every authority votes. Only engines that "
+            "run tor take it."
         )
+        return Knob(name, meaning, number_from_0(_MOST_PARAMETER), name, None, target="options")
+    if name not in KNOBS:
+        accepted = ", ".join((*KNOBS, f"{CONSENSUS}NAME"))
+        raise InputError(f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=accepted)
     return KNOBS[name]
 
 

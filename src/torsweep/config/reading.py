@@ -196,7 +196,7 @@ def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> tuple[str, str]
 
 def _keys(model: type[BaseModel]) -> Iterator[str]:
     """The keys of a section; what is excluded from the file is known from elsewhere."""
-    return (name for name, field in model.model_fields.items() if not field.exclude)
+    return (field.alias or name for name, field in model.model_fields.items() if not field.exclude)
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ class Variant:
     @property
     def network_levels(self) -> Mapping[str, str]:
         """The levels of the knobs that change the network rather than the run."""
-        return {knob: level for knob, level in self.levels if KNOBS[knob].target == "network"}
+        return {knob: level for knob, level in self.levels if find_knob(knob).target == "network"}
 
     def network_key(self, name: str) -> str:
         """Its network of the configuration ``name``: ``paper``, or ``paper+load=0.5`` where a knob changes
@@ -111,8 +111,8 @@ class Variant:
     def _settings_of(self, target: str) -> Mapping[str, object]:
         settings: dict[str, object] = {}
         for knob, level in self.levels:
-            if KNOBS[knob].target == target:
-                settings.update(KNOBS[knob].read(level))
+            if find_knob(knob).target == target:
+                settings.update(find_knob(knob).read(level))
         return settings
 
 
@@ -136,18 +136,18 @@ Names = Mapping[str, tuple[str, ...]]
 def check_grid(key: str, grid: Mapping[str, tuple[str, ...]], names: Names) -> None:
     """RefusedValue, below ``key``, for what is no knob or no level, and for a level that stands twice."""
     for knob, levels in grid.items():
-        if knob not in KNOBS:
-            problem = f"unknown knob{suggestion(knob, list(KNOBS))}"
-            raise RefusedValue(problem, key=f"{key}.{knob}", accepted=", ".join(KNOBS))
+        try:
+            levels_of_knob = find_knob(knob).levels
+        except InputError:
+            problem, accepted = f"unknown knob{suggestion(knob, list(KNOBS))}", ", ".join(KNOBS)
+            raise RefusedValue(problem, key=f"{key}.{knob}", accepted=accepted) from None
         effects: dict[str, str] = {}
         for level in levels:
             try:
                 effect = repr(find_knob(knob).read(level))
             except InputError:
-                accepted = KNOBS[knob].levels.accepted
-                raise RefusedValue(
-                    "is no level of this knob", key=f"{key}.{knob}", value=level, accepted=accepted
-                ) from None
+                problem, accepted = "is no level of this knob", levels_of_knob.accepted
+                raise RefusedValue(problem, key=f"{key}.{knob}", value=level, accepted=accepted) from None
             if level not in names.get(knob, (level,)):
                 problem, accepted = unknown_name(level, names[knob])
                 raise RefusedValue(problem, key=f"{key}.{knob}", value=level, accepted=accepted)

@@ -14,7 +14,7 @@ from typing import Any
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
-from torsweep.config.knobs import KNOBS
+from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings, Transport
@@ -99,7 +99,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 def require_knobs(engine: str, variant: Variant) -> None:
     """InputError for a knob that ``engine`` does not have."""
     for knob, _ in variant.levels:
-        target = KNOBS[knob].target
+        target = find_knob(knob).target
         if not find_engine(engine).turns(target):
             problem = "is of tor itself, and this engine is a model of it"
             if target == "transport":
@@ -134,7 +134,7 @@ def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunT
     does, changed = RunTraffic.of(traffic), dict(variant.traffic_overrides)
     drawn = {"response_bytes": does.response_quantiles, "think_step_ns": does.think_quantiles}
     for knob, _ in variant.levels:
-        if drawn.get(KNOBS[knob].sets) is not None:
+        if drawn.get(find_knob(knob).sets) is not None:
             problem = f"{kind} clients draw from a table what this knob sets"
             raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles there")
     return does.model_copy(update=changed)
@@ -200,7 +200,7 @@ def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, fil
         problem = "cannot be had in a network of tornettools: tor chooses its paths there"
         raise InputError(problem, file=file, key="pairing", value=settings.pairing, accepted=FREE)
     for knob, level in variant.levels:
-        if KNOBS[knob].target not in ("tor_build", "options"):
+        if find_knob(knob).target not in ("tor_build", "options"):
             problem = "is nothing that can be changed in a network of tornettools"
             raise InputError(problem, file=file, key=knob, value=level, accepted="the knobs tor and options")
 

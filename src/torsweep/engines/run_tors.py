@@ -231,7 +231,7 @@ def require_options(
     nearest option.
     """
     levels = [dict(variant.levels).get("options") for variant in variants]
-    names = dict.fromkeys([*experiment.knobs.get("options", ()), *filter(None, levels)])
+    names = dict.fromkeys([*experiment.plan().knobs.get("options", ()), *filter(None, levels)])
     bundles = {name: experiment.bundles[name] for name in names if experiment.bundles[name].torrc}
     for program in programs if bundles else ():
         for name, bundle in bundles.items():
@@ -255,8 +255,10 @@ def require_known_options(
         sources = [source_of(name) for name in experiment.tors_of(variant).names]
         if any(source.source != DEBIAN or source.patches for source in sources):
             continue
+        level = dict(variant.levels).get("options")
+        above = "knobs" if level is None else f"options.{level}"
         more = read_series().options if all(source.series == "project" for source in sources) else ()
-        key = functools.partial("{}.{}.{}".format, f"options.{dict(variant.levels).get('options')}")
+        key = functools.partial("{}.{}.{}".format, above)
         require_known(bundle.torrc, bundle.consensus, key, more)
 
 

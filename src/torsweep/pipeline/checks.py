@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, experiment_names
-from torsweep.config.knobs import KNOBS
+from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
 from torsweep.config.traffic import KINDS, PERF_KINDS
@@ -86,8 +86,9 @@ def require_answerable(experiment: Experiment) -> None:
                 key, accepted = f"engines[{position}]", ", ".join(sorted(ENGINES))
                 raise RefusedValue("is not accepted", key=key, value=name, accepted=accepted)
         for knob in {knob: None for name in experiment.plan_names for knob in experiment.plan(name).knobs}:
-            if not any(ENGINES[name].turns(KNOBS[knob].target) for name in experiment.engines):
-                accepted = ", ".join(name for name, each in ENGINES.items() if each.turns(KNOBS[knob].target))
+            target = find_knob(knob).target
+            if not any(ENGINES[name].turns(target) for name in experiment.engines):
+                accepted = ", ".join(name for name, each in ENGINES.items() if each.turns(target))
                 problem, engines = f"the knob {knob} is in none of these", ", ".join(experiment.engines)
                 raise RefusedValue(problem, key="engines", value=engines, accepted=accepted)
         _require_figures(experiment)

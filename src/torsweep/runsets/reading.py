@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,11 +106,10 @@ class Provenance:
 
     def variants(self) -> Iterator[dict[str, str]]:
         """Each variant that was run, in the order of the knobs and their levels."""
-        run = [entry["variant"] for entry in self.runs]
-        for levels in product(*self.knobs.values()):
-            variant = dict(zip(self.knobs, levels, strict=True))
-            if variant in run:
-                yield variant
+        found = {tuple(run["variant"][knob] for knob in self.knobs) for run in self.runs}
+        order = list(self.knobs.values())
+        for levels in sorted(found, key=lambda one: [*map(list.index, order, one)]):
+            yield dict(zip(self.knobs, levels, strict=True))
 
     def seeds_at(self, levels: Mapping[str, str]) -> list[int]:
         """The seeds of the networks that variants with ``levels`` ran on, in order."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from torsweep.config.experiment import Plan
-from torsweep.config.knobs import KNOBS
+from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError
@@ -53,7 +53,7 @@ class RunSource:
                 raise InputError("is no engine", key="engine", value=name, accepted=", ".join(RUN_ENGINES))
         levels = Variant.parse(rest).levels if rest and replayed is None else ()
         for knob, _ in levels:
-            if KNOBS[knob].target != TRANSPORT:
+            if find_knob(knob).target != TRANSPORT:
                 accepted = ", ".join(name for name, one in KNOBS.items() if one.target == TRANSPORT)
                 raise InputError("does not tell sources apart", key="engine", value=knob, accepted=accepted)
         if rest and engine != MODEL_ENGINE:
@@ -109,7 +109,7 @@ def joined(sources: Iterable[RunSource]) -> str:
 def require_held(plan: Plan) -> None:
     """InputError where the plan turns what tells sources apart."""
     for knob in plan.knobs:
-        if KNOBS[knob].target == TRANSPORT:
+        if find_knob(knob).target == TRANSPORT:
             problem = f"{plan.name} turns {knob} itself"
             raise InputError(problem, key="plan", value=plan.name, accepted="such as main")
 

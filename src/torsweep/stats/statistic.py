@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from torsweep import stats
+from torsweep.config.knob_ranges import KnobRange
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
@@ -54,6 +55,8 @@ class Analysis:
     settings: Sequence[Levels] = ({},)
     grid: Sequence[Levels] = ()
     """The variants of the plan, whether they have run or not, without what made them."""
+    ranges: Mapping[str, KnobRange] = field(default_factory=dict)
+    """Those of the plan's knobs that have numbers of a range as levels."""
     design: Design = FIXED
     public: Path | None = None
     """A file of public Tor, to stand beside perf clients in place of the one that ships."""

@@ -9,7 +9,7 @@ last: what the tables were collected from, the baseline, and the checksums of al
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -68,13 +68,15 @@ def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = No
 
     Raises InputError when the tables are of another experiment, or of other knobs than their plan has.
     """
+    plan = experiment.plan(tables.provenance.plan)
     return Analysis(
         tables,
         _plan_baseline(tables, experiment),
         experiment.precision.margin,
         claims_of(experiment),
         _settings(tables.provenance.knobs, experiment.knobs),
-        [dict(variant.levels) for variant in experiment.plan(tables.provenance.plan).variants],
+        [dict(variant.levels) for variant in plan.variants],
+        plan.ranges,
         public=public,
     )
 
@@ -222,9 +224,7 @@ def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]
     return baseline
 
 
-def _settings(
-    knobs: Mapping[str, Sequence[str]], of_experiment: Mapping[str, Sequence[str]]
-) -> list[dict[str, str]]:
+def _settings(knobs: Mapping[str, Sequence[str]], of_experiment: Iterable[str]) -> list[dict[str, str]]:
     """Every combination of levels of the knobs that a sensitivity adds: claims are judged in each."""
     known = (*of_experiment, *DIMENSIONS)
     added = {knob: levels for knob, levels in knobs.items() if knob not in known}

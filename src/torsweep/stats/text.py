@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from torsweep.config.knobs import CONSENSUS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
 from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord, at_levels
@@ -72,7 +73,8 @@ def variant_text(levels: Mapping[str, object]) -> str:
 
 def level_text(knob: str, level: object) -> str:
     """A level; one that is a number needs its knob."""
-    return f"{knob.replace('_', ' ')} {level}" if is_number(level) else str(level)
+    words = knob.removeprefix(CONSENSUS) if knob.startswith(CONSENSUS) else knob.replace("_", " ")
+    return f"{words} {level}" if is_number(level) else str(level)
 
 
 def is_number(level: object) -> bool:

@@ -173,12 +173,13 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
 
 def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
     for knob in claim.knobs_named():
-        if knob not in experiment.knobs:
-            problem, accepted = "names none of the experiment's knobs", ", ".join(experiment.knobs)
+        knobs = experiment.plan().knobs
+        if knob not in knobs:
+            problem, accepted = "names none of the experiment's knobs", ", ".join(knobs)
             raise InputError(problem, file=experiment.file, key=key, value=knob, accepted=accepted)
     for knob, level in claim.levels_named():
-        if level not in experiment.knobs[knob]:
-            problem, accepted = f"names no level of {knob}", ", ".join(experiment.knobs[knob])
+        if level not in knobs[knob]:
+            problem, accepted = f"names no level of {knob}", ", ".join(knobs[knob])
             raise InputError(problem, file=experiment.file, key=key, value=level, accepted=accepted)
 
 

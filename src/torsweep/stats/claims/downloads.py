@@ -286,7 +286,7 @@ class StairStep(ClientClaim):
     def check(self, experiment: Any) -> None:
         """A stair needs a width."""
         super().check(experiment)
-        for level in experiment.knobs.get(self.knob, ()):
+        for level in experiment.plan().knobs.get(self.knob, ()):
             if not is_duration(level):
                 raise RefusedValue(
                     "a stair is as wide as the level of its knob, which is no duration",
