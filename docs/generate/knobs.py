@@ -8,7 +8,7 @@ from __future__ import annotations
 from docs.generate.markdown import code, prose, table
 from torsweep.config.eras import ERAS
 from torsweep.config.knob import Knob, TorOption
-from torsweep.config.knobs import KNOBS
+from torsweep.config.knobs import CONSENSUS, KNOBS, find_knob
 
 TARGETS = {
     "tor": "Knobs of tor",
@@ -18,6 +18,7 @@ TARGETS = {
     "tor_build": "Builds and options",
     "options": "Builds and options",
 }
+_PARAMETER = find_knob(f"{CONSENSUS}NAME")
 
 
 def knobs_page() -> list[str]:
@@ -36,7 +37,7 @@ def knobs_page() -> list[str]:
     lines += ["## Eras", "", *table(("knob", *(f"era `{era}`" for era in ERAS)), rows)]
     for heading in dict.fromkeys(TARGETS.values()):
         lines += [f"## {heading}", ""]
-        for knob in KNOBS.values():
+        for knob in (*KNOBS.values(), _PARAMETER):
             if TARGETS[knob.target] == heading:
                 lines += _knob(knob)
     return lines

@@ -24,7 +24,14 @@ import polars as pl
 from torsweep.config.knob_ranges import KnobRange
 from torsweep.runsets.reading import REPEAT, SOURCE
 from torsweep.seeds import stream
-from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, SHORTEST_S, Interval, bands, t_interval
+from torsweep.stats.inference.intervals import (
+    CONFIDENCE,
+    FEWEST_FOR_BANDS,
+    SHORTEST_S,
+    Interval,
+    bands,
+    t_interval,
+)
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     METRIC_COLUMN,
@@ -211,32 +218,23 @@ def _best(one: Response) -> Iterator[dict[str, Any]]:
 
 def _effects_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     rows = []
-    for row in frame.iter_rows(named=True):
-        change = interval_text(
-            Interval(*(_or_nan(row[f"ratio{end}"]) for end in ("", "_low", "_high")), 0, 0)
-        )
+    for row in frame.fill_null(np.nan).iter_rows(named=True):
         what = {"main": f"{row['from']} → {row['to']}", "curvature": "middle against both ends"}
         words = what.get(row["effect"]) or f"with {row['other']}"
-        where = f"{row['kind']}, {SHOWN_METRICS[row['metric']]}" + (f", {row['at']}" if row["at"] else "")
-        rows.append([where, row["knob"], words, f"× {change}", f"{row['unexplained']:.1%}"])
+        rows.append([_where(row), row["knob"], words, _factor(row), f"{row['unexplained']:.1%}"])
     header = ["times", "knob", "effect", "factor [95 % interval]", "settings beside the surface"]
-    return [TextTable("Effects of the knobs over their ranges", header, rows, [_SURFACE_NOTE])]
-
-
-_SURFACE_NOTE = (
-    "From a quadratic surface for each network. The first effect of a knob is that of its range with the "
-    "others in the middle of theirs; one with another knob is the factor on it over the other's range."
-)
+    note = (
+        "From a quadratic surface for each network. The first effect of a knob is that of its range with the "
+        "others in the middle of theirs; one with another knob is the factor on it over the other's range."
+    )
+    return [TextTable("Effects of the knobs over their ranges", header, rows, [note])]
 
 
 def _best_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
-    rows = []
-    for row in frame.iter_rows(named=True):
-        ratio = interval_text(Interval(*(_or_nan(row[f"ratio{end}"]) for end in ("", "_low", "_high")), 0, 0))
-        where = f"{row['kind']}, {SHOWN_METRICS[row['metric']]}" + (f", {row['at']}" if row["at"] else "")
-        rows.append(
-            [where, row["knob"], f"{row['best']} [{row['best_low']}, {row['best_high']}]", f"× {ratio}"]
-        )
+    rows = [
+        [_where(row), row["knob"], f"{row['best']} [{row['best_low']}, {row['best_high']}]", _factor(row)]
+        for row in frame.fill_null(np.nan).iter_rows(named=True)
+    ]
     many = int(frame["networks"].max() or 0)  # type: ignore[arg-type]
     over = "95 % of resampled sets of networks" if many >= FEWEST_FOR_BANDS else "the networks"
     note = (
@@ -247,8 +245,13 @@ def _best_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]
     return [TextTable("The best setting", header, rows, [note])]
 
 
-def _or_nan(number: float | None) -> float:
-    return np.nan if number is None else number
+def _where(row: Mapping[str, Any]) -> str:
+    where = f"{row['kind']}, {SHOWN_METRICS[row['metric']]}"
+    return f"{where}, {row['at']}" if row["at"] else where
+
+
+def _factor(row: Mapping[str, Any]) -> str:
+    return f"× {interval_text(Interval(row['ratio'], row['ratio_low'], row['ratio_high'], 0, CONFIDENCE))}"
 
 
 _WHAT: Columns = (

@@ -22,7 +22,8 @@ def experiment(tmp_path: Path, knobs: dict[str, Any], baseline: dict[str, Any], 
     file = tmp_path / "ranged" / "experiment.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(
-        yaml.safe_dump({**document, "knobs": knobs, "baseline": baseline, **keys}), encoding="utf-8"
+        yaml.safe_dump({**document, "knobs": knobs, "baseline": baseline, **keys}, sort_keys=False),
+        encoding="utf-8",
     )
     return load_experiment(file)
 

@@ -31,13 +31,14 @@ FIGURES = {name: importlib.import_module(f"plotting.{name}").draw for name in fi
 OF_PROGRESS = ("stream_progress", "stream_fairness")
 """Figures of experiments with a table of progress, which test_stream_figures.py draws."""
 
-OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "gaps", "shares")
+OF_RANGES = ("responses", "effects")
+OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "gaps", "shares", *OF_RANGES)
 OF_ANY_PLAN = [
     name for name in FIGURES if name not in OF_PROGRESS and not figure_needs(name)[0].startswith(OF_OTHERS)
 ]
 """Those of traced cells, of followed downloads and of scales are drawn where these are:
 tests/unit/stats/test_cell_times.py, test_breakdown.py and test_scaling.py; those of several sources in
-tests/unit/stats/sources; those of perf clients below."""
+tests/unit/stats/sources, of ranges in test_responses.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 

@@ -31,13 +31,15 @@ NETWORKS = 6
 
 
 def made_from(slopes: np.ndarray, points: int = 16) -> Analysis:
-    """Networks whose log times are 1 + slope · x + 0.5 (x − 0.4)² + 0.1 x y, x of the interval and y of load."""
+    """Log times of 1 + slope · y + 0.5 (x − 0.4)² + 0.1 x y, x for the interval and y for load."""
     rows = []
     for setting in range_settings(RANGES, "sobol", points, BASELINE):
         x, y = (RANGES[knob].place_of(level) for knob, level in setting.items())
         for seed, slope in enumerate(slopes):
             log = 1 + slope * y + 0.5 * (x - 0.4) ** 2 + 0.1 * x * y
-            rows.append({"metric": "ttfb", "kind": "web", **setting, "seed": seed, "median_s": float(np.exp(log))})
+            rows.append(
+                {"metric": "ttfb", "kind": "web", **setting, "seed": seed, "median_s": float(np.exp(log))}
+            )
     frame = pl.DataFrame(rows)
     knobs = {knob: frame[knob].unique().to_list() for knob in RANGES}
     provenance = SimpleNamespace(knobs=knobs, seeds=list(range(len(slopes))), given_networks=0)
@@ -96,7 +98,11 @@ def test_a_plan_of_ranges_has_its_tables_and_figures(tmp_path: Path, seeds: tupl
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
     experiment = load_experiment(file)
     small = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
-    runs = [write_run(tmp_path, dict(one.levels), seed, small) for one in experiment.plan().variants for seed in seeds]
+    runs = [
+        write_run(tmp_path, dict(one.levels), seed, small)
+        for one in experiment.plan().variants
+        for seed in seeds
+    ]
     collect(runs, tmp_path / "tables", network="paper")
     summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
     write_summary(summary, tmp_path / "summaries")
