@@ -23,14 +23,14 @@ from torsweep.config.looks import ALL, Look
 
 TITLE = "Response of web clients' times to the knobs"
 HOW_TO_READ = (
-    "Each curve is the median time as one knob goes through its range and the others stay at the baseline, "
-    "whose level is the dashed line. Where the band is wider than the curve is high, the effect is open. "
-    " Points far from the curve are settings that the surface does not describe."
+    "Each curve is the change of the median time as one knob goes through its range and the others stay at "
+    "the baseline, whose level is the dashed line. Where the band holds 0, the effect is open. Points far "
+    "from the curve are settings that the surface does not describe."
 )
 NEEDS = ("responses", "outcomes")
 
 KIND = "web"
-_ROWS = {"ttfb": "First byte,\nmedian (s)", "ttlb": "Last byte,\nmedian (s)"}
+_ROWS = {"ttfb": "First byte,\nchange (%)", "ttlb": "Last byte,\nchange (%)"}
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -56,7 +56,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
                 _curve(axis, own.filter(at=at), look, source.few)
             axis.axvline(_baseline(source, knob), color=GREY, linewidth=0.7, linestyle="--", zorder=1)
             _scale(axis, own)
-            if own["time_s"].is_null().all():
+            if own["ratio"].is_null().all():
                 say_nothing_is_here(axis, "median not reached")
     for axis, knob in zip(axes[-1], knobs, strict=True):
         unit = points.filter(knob=knob)["unit"][0]
@@ -70,19 +70,19 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 def _curve(axis: Axes, own: pl.DataFrame, look: Look, few: bool) -> None:
-    curve, settings = (own.filter(what=what).drop_nulls("time_s") for what in ("curve", "setting"))
-    axis.plot(curve["number"], curve["time_s"], color=look.colour, linestyle=look.dashes)
-    band = curve.drop_nulls("time_s_low")
+    curve, settings = (own.filter(what=what).drop_nulls("ratio") for what in ("curve", "setting"))
+    axis.plot(curve["number"], curve["ratio"], color=look.colour, linestyle=look.dashes)
+    band = curve.drop_nulls("ratio_low")
     if few:
-        for end in ("time_s_low", "time_s_high"):
+        for end in ("ratio_low", "ratio_high"):
             axis.plot(band["number"], band[end], color=look.colour, linewidth=0.6, alpha=0.8)
     else:
         axis.fill_between(
-            band["number"], band["time_s_low"], band["time_s_high"], color=look.colour, alpha=0.22, lw=0
+            band["number"], band["ratio_low"], band["ratio_high"], color=look.colour, alpha=0.22, lw=0
         )
     axis.scatter(
         settings["number"],
-        settings["time_s"],
+        settings["ratio"],
         9,
         color=look.colour,
         marker=look.marker,
@@ -104,4 +104,4 @@ def _scale(axis: Axes, own: pl.DataFrame) -> None:
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.yaxis.set_major_locator(MaxNLocator(4))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{np.round(value, 6):g}"))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{np.round(100 * (value - 1), 6):+g}"))

@@ -156,20 +156,24 @@ def _rows(row: Callable[[Response], Iterator[dict[str, Any]]]) -> Callable[[Anal
 
 
 def _curves(one: Response) -> Iterator[dict[str, Any]]:
-    """The curve of each knob, then the settings, moved along the surface to the baseline's other levels."""
+    """The curve of each knob, then the settings, moved along the surface to the baseline's other levels.
+
+    Each network's own curve is taken relative to the baseline, as networks differ far more than settings do.
+    """
     places = np.linspace(-1, 1, _CURVE_POINTS)
     mean = one.surfaces.mean(axis=0)
+    middle = one.columns(one.baseline[None])
     beside = one.logs.mean(axis=0) - one.columns(one.places) @ mean
     for knob, (name, of_knob) in enumerate(one.ranges.items()):
-        line = bands(one.surfaces @ one.columns(one.along(knob, places)).T)
+        line = bands(one.surfaces @ (one.columns(one.along(knob, places)) - middle).T)
         about = {"knob": name, "unit": of_knob.unit, "scale": of_knob.scale}
         for place, *ends in zip(places, *line, strict=True):
-            times = dict(zip(("time_s", "time_s_low", "time_s_high"), map(float, np.exp(ends)), strict=True))
-            yield {**about, "what": "curve", "number": float(of_knob.number_at(place)), **times}
-        moved = beside + one.columns(one.along(knob, one.places[:, knob])) @ mean
+            ratio = dict(zip(("ratio", "ratio_low", "ratio_high"), map(float, np.exp(ends)), strict=True))
+            yield {**about, "what": "curve", "number": float(of_knob.number_at(place)), **ratio}
+        moved = beside + (one.columns(one.along(knob, one.places[:, knob])) - middle) @ mean
         for place, log in zip(one.places[:, knob], moved, strict=True):
             number = float(of_knob.number_at(place))
-            yield {**about, "what": "setting", "number": number, "time_s": float(np.exp(log))}
+            yield {**about, "what": "setting", "number": number, "ratio": float(np.exp(log))}
 
 
 def _effects(one: Response) -> Iterator[dict[str, Any]]:
@@ -268,9 +272,9 @@ RESPONSES = Statistic(
     | texts("unit of the number (ms, or none), and scale of the range", "unit", "scale")
     | texts("`curve`, or `setting`: one that has run, moved to the baseline's other levels", "what")
     | numbers("number in the level", "number")
-    | numbers("seconds: geometric mean over networks", "time_s")
+    | numbers("time over the baseline's: geometric mean over networks", "ratio")
     | numbers(
-        "its 95 % interval; of two or three networks the lowest and highest", "time_s_low", "time_s_high"
+        "its 95 % interval; of two or three networks the lowest and highest", "ratio_low", "ratio_high"
     ),
     _rows(_curves),
 )

@@ -73,10 +73,17 @@ def test_a_curve_goes_through_the_settings_with_the_others_at_the_baseline() -> 
     of_load = points.filter(knob="load")
     x = RANGES["load"].place_of
     for row in of_load.filter(what="setting").iter_rows(named=True):
-        log = 1 + 0.2 * x(f"{row['number']:.4f}") + 0.5 * 0.4**2
-        assert np.isclose(np.log(row["time_s"]), log)
+        assert np.isclose(np.log(row["ratio"]), 0.2 * (x(f"{row['number']:.4f}") - x(BASELINE["load"])))
     curve = of_load.filter(what="curve")
-    assert (curve["time_s_low"] <= curve["time_s"]).all() and (curve["time_s"] <= curve["time_s_high"]).all()
+    assert (curve["ratio_low"] <= curve["ratio"]).all() and (curve["ratio"] <= curve["ratio_high"]).all()
+    # The slopes of networks differ, and all of their curves go through the baseline.
+    assert (
+        curve["ratio_low"][0]
+        == curve["ratio_high"][0]
+        == 1
+        < curve["ratio_low"][-1]
+        < curve["ratio_high"][-1]
+    )
 
 
 def test_too_few_settings_have_a_simpler_surface_or_none() -> None:
