@@ -16,7 +16,7 @@ from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, nothing
-from torsweep.config.looks import ALL
+from torsweep.config.looks import ALL_LOOKS
 from torsweep.stats.text import SHOWN_METRICS
 
 TITLE = "Effects of the knobs on web clients' times"
@@ -72,7 +72,7 @@ def _name(effect: str, knob: str, other: str, first: str, last: str) -> str:
 
 def _marks(axis: Axes, own: pl.DataFrame, lines: list[tuple[str, ...]], ats: list[str], at: str) -> object:
     """The effects at one level, each on its line; what stands for them in a legend."""
-    look, place = ALL[ats.index(at)], 0.16 * (ats.index(at) - (len(ats) - 1) / 2)
+    look, place = ALL_LOOKS[ats.index(at)], 0.16 * (ats.index(at) - (len(ats) - 1) / 2)
     rows = own.drop_nulls("change")
     heights = [lines.index(row) + place for row in rows.select(_KEYS).rows()]
     known = rows.with_columns(height=pl.Series(heights, dtype=pl.Float64)).drop_nulls("change_low")

@@ -19,7 +19,7 @@ from plotting.drawing.palette import knob_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.knob_ranges import number_in
-from torsweep.config.looks import ALL, Look
+from torsweep.config.looks import ALL_LOOKS, Look
 
 TITLE = "Response of web clients' times to the knobs"
 HOW_TO_READ = (
@@ -44,7 +44,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     about = f"Quadratic surfaces over {settings} settings, one a network"
     moved = "; points: settings, moved along the surface to the others' baseline" if len(knobs) > 1 else ""
     caption = source.caption(f"{about}{moved}; dashed: the baseline.", source.band_note())
-    looks = dict(zip(ats, ALL, strict=False))
+    looks = dict(zip(ats, ALL_LOOKS, strict=False))
     width = COLUMN_WIDTH_IN if len(knobs) <= 2 else TEXT_WIDTH_IN
     figure = canvas(width, 0.55 + 1.35 * len(_ROWS) + 0.2 * (len(ats) > 1), caption)
     axes = figure.subplots(len(_ROWS), len(knobs), sharex="col", sharey="row", squeeze=False)
@@ -99,7 +99,8 @@ def _baseline(source: Source, knob: str) -> float:
 def _scale(axis: Axes, own: pl.DataFrame) -> None:
     if own["scale"][0] == "log":
         axis.set_xscale("log")
-        axis.set_xlim(own["number"].min(), own["number"].max())
+        numbers = own["number"].to_numpy()
+        axis.set_xlim(numbers.min(), numbers.max())
         plain_log_ticks(axis)
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))

@@ -178,13 +178,13 @@ DIFFERENCES = Statistic(
 
 
 def _compare(pair: Paired, family_size: int) -> dict[str, object]:
-    relative = map(exponential, change_intervals(pair.log_ratio, family_size))
+    each, together = map(exponential, change_intervals(pair.log_ratio, family_size))
     return {
         "networks": len(pair.reference_s),
         "baseline_s": t_interval(pair.reference_s).mean,
         "variant_s": t_interval(pair.variant_s).mean,
         **bounds_of("difference", *change_intervals(pair.difference_s, family_size), "_s"),
-        **bounds_of("relative", *relative),
+        **bounds_of("relative", each, together),
         "family_size": family_size,
         "p": t_p_value(pair.log_ratio),
     }
