@@ -7,12 +7,10 @@ import os
 import socket
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.stand_ins import stand_in_tor
-from torsweep.chain import measuring
 from torsweep.chain.measuring import load, small_requests, usage_of
 from torsweep.chain.turns import (
     CLIENT_NAME,
@@ -28,8 +26,6 @@ from torsweep.engines.emulation.directory import Identities, ProcessLayout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.hosts import address
-from torsweep.network.model import Network
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}
 
@@ -44,26 +40,6 @@ def running(plan, folder: Path, rounds: int = 2) -> ChainNetwork:
     layout = ProcessLayout(run_of(plan, chains, 60.0), network_of(plan, chains), folder, folder)
     tors = HostTors(stand_in_tor(folder))
     return ChainNetwork(layout, tors, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains))
-
-
-def test_hosts_are_numbered_once_for_all_streams(plan, tmp_path, monkeypatch):
-    made, reads, asked, node_of = running(plan, tmp_path), [], [], Network.node_of.fget
-    chain = plan.chains(1)[0]
-    seen = SimpleNamespace(path=",".join(chain.relays))
-    made.followers[CLIENT_NAME] = SimpleNamespace(circuits={1: seen}, circuit_of=dict.fromkeys(range(9), 1))
-
-    async def connect(*where: object) -> None:
-        asked.append(where[1])
-
-    monkeypatch.setattr(measuring, "connect", connect)
-    server = address(node_of(made.layout.network)[made.layout.network.servers[0].name])
-    assert made.layout.clients
-    monkeypatch.setattr(Network, "node_of", property(lambda own: reads.append(1) or node_of(own)))
-    turn = measuring.Turns(made, plan, measuring.Lengths(1.0, 1.0))
-    for _ in range(4):
-        asyncio.run(turn._open(chain))
-    assert asked == [server] * 4
-    assert len(reads) == 1
 
 
 def test_each_variant_has_relays_of_its_own_in_each_round(plan):

@@ -88,7 +88,6 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
 @pytest.mark.parametrize(
     ("knob", "level"),
     [
-        ("scale", "0"),
         ("scale", "1%"),
         ("latency", "iplane"),
         ("latency", "-king"),
@@ -103,7 +102,6 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
         ("middle_bandwidth", "550KB"),
         ("middle_bandwidth", "550Kibps"),
         ("middle_bandwidth", "0.0001KBps"),
-        ("refill_interval", "0ms"),
         ("refill_interval", "100"),
         ("refill_interval", "10 ms"),
         ("refill_interval", "100us"),
@@ -115,13 +113,10 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
         ("circuit_policy", "round_robin_1"),
         ("round_robin_quantum", "1.5"),
         ("circuit_policy", "fifo"),
-        ("ewma_half_life", "0s"),
-        ("scheduler", "kist_1ms"),
         ("scheduler", "vanilla_10ms"),
         ("clock", "coarse"),
         ("guards", "1.5"),
         ("load", "0.0"),
-        ("load", "21"),
         ("load", "1e2"),
         ("load", "../etc"),
     ],
@@ -145,22 +140,6 @@ def test_any_text_is_a_level_or_is_refused(knob, text):
 def test_an_unknown_knob_is_refused_with_the_closest():
     with pytest.raises(InputError, match=r"no such knob \(did you mean 'refill_interval'\?\)"):
         find_knob("refil_interval")
-
-
-@pytest.mark.parametrize(
-    ("era", "expected"),
-    [
-        ("2012", {"mode": "burst", "scheduler": "vanilla", "congestion": "fixed", "guards": 3}),
-        ("today", {"mode": "lazy", "scheduler": "kist", "congestion": "vegas", "guards": 1}),
-    ],
-)
-def test_an_era_is_a_whole_world(era, expected):
-    tor = tor_settings(era, {})
-    assert tor.refill.mode == expected["mode"]
-    assert tor.channel_scheduler.kind == expected["scheduler"]
-    assert tor.congestion.kind == expected["congestion"]
-    assert tor.guards == expected["guards"]
-    assert not tor.conflux
 
 
 def test_the_fixed_windows_are_tors():

@@ -79,14 +79,6 @@ def test_asking_for_an_engine_that_can_run_ends_with_0(
     assert document["engines"][0]["trial"] == "round trips not measured"
 
 
-def test_people_see_whether_shadow_measures_round_trips(
-    capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
-) -> None:
-    install("shadow", "Shadow 3.3.0", after=tells_round_trip(0))
-    _, text = _doctor(capsys, "--engine", "shadow")
-    assert "shadow: tried here: round trips not measured\n" in text
-
-
 def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(
     capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
 ) -> None:

@@ -20,14 +20,6 @@ from torsweep.stats.inference.intervals import (
 from torsweep.stats.text import percent_text
 
 
-def test_a_worked_example() -> None:
-    """Mean 5, s = 1.8257, k = 4: 5 ± 3.1824 · 1.8257 / 2, by hand from a table of t."""
-    interval = t_interval([3.0, 5.0, 7.0, 5.0])
-    assert interval.mean == 5
-    assert interval.high - 5 == pytest.approx(3.1824 * np.sqrt(8 / 3) / 2, abs=1e-3)
-    assert interval.mean - interval.low == pytest.approx(interval.high - interval.mean)
-
-
 @pytest.mark.parametrize("networks", [4, 8, 32])
 @pytest.mark.parametrize("degrees", [np.inf, 5.0])
 def test_the_interval_covers_as_often_as_it_says(networks: int, degrees: float) -> None:
