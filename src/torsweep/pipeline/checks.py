@@ -69,8 +69,9 @@ def _question(file: Path) -> str:
     except TorsweepError:
         document = None
     question = document.get("question") if isinstance(document, dict) else None
-    text = question if isinstance(question, str) else f"{file} cannot be read"
-    return textwrap.shorten(text, _LINE_LETTERS, placeholder=" …")
+    if not isinstance(question, str):
+        return f"{file} cannot be read"
+    return textwrap.shorten(question, _LINE_LETTERS, placeholder=" …")
 
 
 def require_answerable(experiment: Experiment) -> None:

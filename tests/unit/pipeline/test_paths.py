@@ -163,7 +163,8 @@ def test_each_experiment_has_its_question():
     found = experiment_questions()
     assert "refill_sweep" in found
     for name, question in found.items():
-        assert question == load_experiment(EXPERIMENTS_DIRECTORY / name).question
+        begin = question.removesuffix(" …")
+        assert begin and load_experiment(EXPERIMENTS_DIRECTORY / name).question.startswith(begin)
 
 
 @pytest.mark.parametrize("text", ["question: [", "[]", "figures: ttfb_cdf", "question: 3"])
