@@ -225,11 +225,11 @@ class Paths:
             self._public_tor_read = True
 
     def all_targets(self, experiment_names: list[str]) -> list[str]:
-        """The :meth:`targets` of each experiment that has the plan and can run on the network."""
+        """The :meth:`targets` of each experiment that has the plan and can run there."""
         return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
 
     def pages(self, experiment_names: list[str]) -> list[str]:
-        """The page of each experiment that has the plan and can run on the network, and what it is made of.
+        """The page of each experiment that has the plan and can run there, and what it is made of.
 
         Where none can, the error says why the first one cannot.
         """
@@ -246,9 +246,12 @@ class Paths:
         return [self.asked(name) for name in [name for name in asked if self._can_run(name)] or asked]
 
     def _can_run(self, experiment_name: str) -> bool:
+        experiment = self.experiment(experiment_name)
         try:
-            require_fitting_networks(self.experiment(experiment_name), self.overrides.plan)
-        except InputError as error:
+            require_fitting_networks(experiment, self.overrides.plan)
+            if SEPARATOR not in self.overrides.engine:
+                choose_engine(self.overrides.engine, experiment.engines)
+        except TorsweepError as error:
             if self._only is None and experiment_name not in self._skipped:
                 self._skipped.add(experiment_name)
                 print(f"torsweep: {experiment_name} is left out: {error}", file=sys.stderr, flush=True)
