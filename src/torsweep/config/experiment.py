@@ -348,10 +348,11 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _grids_are_sound(self) -> Self:
-        if self.points is not None and not self.plan().ranges:
+        main = self.plan()
+        if self.points is not None and not main.ranges:
             problem, accepted = "has no effect: no knob has a range", "{from: LEVEL, to: LEVEL} in knobs"
             raise RefusedValue(problem, key="points", value=self.points, accepted=accepted)
-        check_grid("knobs", self.plan().knobs, self.names)
+        check_grid("knobs", main.knobs, self.names)
         for name, grid in self.sensitivities.items():
             if name == MAIN_PLAN:
                 raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")

@@ -97,21 +97,10 @@ def number(least: int, most: int, of: str = "", then: Callable[[int], object] = 
     return Levels(f"{what} from {least} to {most}", plain.schema, plain.value)
 
 
-def number_from_0(most: int) -> Levels:
-    """A whole number from 0 on."""
-
-    def value(text: str) -> int:
-        if not re.fullmatch("0|[1-9][0-9]{0,19}", text):
-            raise ValueError
-        return _within(int(text), 0, most)
-
-    schema = {"pattern": "^(0|[1-9][0-9]*)$", "x-least": 0, "x-most": most}
-    return Levels(f"a whole number from 0 to {most}", schema, value)
-
-
 def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> Levels:
     """A whole number between two texts: ``kist_10ms``."""
-    pattern = f"{re.escape(before)}([1-9][0-9]*){re.escape(after)}"
+    digits = "[1-9][0-9]*" if least > 0 else "0|[1-9][0-9]*"
+    pattern = f"{re.escape(before)}({digits}){re.escape(after)}"
 
     def value(text: str) -> object:
         match = re.fullmatch(pattern, text)

@@ -22,7 +22,6 @@ from torsweep.config.knob import (
     milliseconds,
     named,
     number,
-    number_from_0,
     numbered,
     rate,
     share,
@@ -453,16 +452,16 @@ KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
 def find_knob(name: str) -> Knob:
     """The knob ``name``, of the table or ``consensus.NAME``; InputError, with the closest name and all names,
     when there is none."""
+    if name in KNOBS:
+        return KNOBS[name]
     if re.fullmatch(_CONSENSUS_KNOB, name):
         meaning = (
             "A consensus parameter of this name, for whose level every authority votes. Only engines that "
             "run tor take it."
         )
-        return Knob(name, meaning, number_from_0(_MOST_PARAMETER), name, None, target="options")
-    if name not in KNOBS:
-        accepted = ", ".join((*KNOBS, f"{CONSENSUS}NAME"))
-        raise InputError(f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=accepted)
-    return KNOBS[name]
+        return Knob(name, meaning, number(0, _MOST_PARAMETER), name, None, target="options")
+    accepted = ", ".join((*KNOBS, f"{CONSENSUS}NAME"))
+    raise InputError(f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=accepted)
 
 
 def network_levels(levels: Mapping[str, str]) -> dict[str, str]:

@@ -111,8 +111,9 @@ class Variant:
     def _settings_of(self, target: str) -> Mapping[str, object]:
         settings: dict[str, object] = {}
         for knob, level in self.levels:
-            if find_knob(knob).target == target:
-                settings.update(find_knob(knob).read(level))
+            known = find_knob(knob)
+            if known.target == target:
+                settings.update(known.read(level))
         return settings
 
 
@@ -137,16 +138,16 @@ def check_grid(key: str, grid: Mapping[str, tuple[str, ...]], names: Names) -> N
     """RefusedValue, below ``key``, for what is no knob or no level, and for a level that stands twice."""
     for knob, levels in grid.items():
         try:
-            levels_of_knob = find_knob(knob).levels
+            known = find_knob(knob)
         except InputError:
             problem, accepted = f"unknown knob{suggestion(knob, list(KNOBS))}", ", ".join(KNOBS)
             raise RefusedValue(problem, key=f"{key}.{knob}", accepted=accepted) from None
         effects: dict[str, str] = {}
         for level in levels:
             try:
-                effect = repr(find_knob(knob).read(level))
+                effect = repr(known.read(level))
             except InputError:
-                problem, accepted = "is no level of this knob", levels_of_knob.accepted
+                problem, accepted = "is no level of this knob", known.levels.accepted
                 raise RefusedValue(problem, key=f"{key}.{knob}", value=level, accepted=accepted) from None
             if level not in names.get(knob, (level,)):
                 problem, accepted = unknown_name(level, names[knob])
