@@ -16,9 +16,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_traced, section, span
-from plotting.drawing.facets import Facets, as_pandas, at
+from plotting.drawing.facets import Facets, as_pandas
 from plotting.drawing.source import Source
 from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, canvas
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.cells.times import ANY, BINS_PER_DECADE, LEAST_DECADE, MOST_DECADE, SECONDS_PER_BIN, TOTAL
 
 TITLE = "How long cells stay in a relay"
@@ -49,8 +50,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     shades = LogNorm(1, max(*points["cell_count"].to_list(), 2))
     plot = facets.plot(facets.place(things), things, x="second", y="least_ms", color="host")
     for panel in facets.put(plot, figure, things, "Time (s)"):
-        _density(panel.axis, at(things[panel.thing], panel.levels), points, shades)
-        own = at(times, panel.levels).filter(host=hosts[panel.thing])
+        _density(panel.axis, at_levels(things[panel.thing], panel.levels), points, shades)
+        own = at_levels(times, panel.levels).filter(host=hosts[panel.thing])
         for median_ms in section(own, "all", ANY, TOTAL)["median_ms"]:
             _median(panel.axis, median_ms)
     # Axes are shared: a fifth of a decade below the shortest time, and above the longest.

@@ -14,11 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_traced, section
-from plotting.drawing.facets import Facets, at, legend_above
+from plotting.drawing.facets import Facets, legend_above
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from torsweep.config.looks import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.cells.times import ANY, TOTAL
 
 TITLE = "In which stage cells spend their time"
@@ -68,7 +69,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .share(x=False)
     )
     for panel in facets.put(plot, figure, things, "Mean time (ms)"):
-        own = at(times, panel.levels).filter(host=panel.thing)
+        own = at_levels(times, panel.levels).filter(host=panel.thing)
         for place, cells in enumerate(_BARS.values()):
             whole = section(own, *cells, TOTAL)
             said = f" {milliseconds(whole['median_ms'][0])}" if len(whole) else " none"

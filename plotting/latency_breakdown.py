@@ -10,10 +10,11 @@ import polars as pl
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from plotting.drawing.facets import as_pandas, at, levels_text
+from plotting.drawing.facets import as_pandas, levels_text
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.breakdown import ALL_DOWNLOADS
 
 TITLE = "Where the first byte waits"
@@ -33,7 +34,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     kinds, variants = kinds_of(source, points), list(source.provenance.variants())
     caption = source.caption(f"Mean time to the first byte by what it waited for; {followed(points, kinds)}.")
     figure = canvas(TEXT_WIDTH_IN, 0.75 + 0.24 * len(variants), caption)
-    named = [at(points, variant).with_columns(variant=pl.lit(levels_text(variant))) for variant in variants]
+    named = [
+        at_levels(points, variant).with_columns(variant=pl.lit(levels_text(variant))) for variant in variants
+    ]
     bars = pl.concat(named).with_columns(mean_s=pl.col("mean_ms") / 1000)
     plot = (
         so.Plot(as_pandas(bars), x="mean_s", y="variant", color="group")
@@ -47,7 +50,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     plot.on(figure).plot()
     for axis, kind in zip(figure.axes, kinds, strict=True):
         for place, variant in enumerate(variants):
-            whole_s = next(iter(at(points, variant).filter(kind=kind)["whole_ms"] / 1000), None)
+            whole_s = next(iter(at_levels(points, variant).filter(kind=kind)["whole_ms"] / 1000), None)
             said = " none followed" if whole_s is None else f" {whole_s:.2f}"
             axis.text(whole_s or 0, place, said, va="center", size=SMALL_PT, color=GREY)
         axis.margins(x=0.14)

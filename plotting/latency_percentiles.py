@@ -10,10 +10,11 @@ import polars as pl
 import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from plotting.drawing.facets import Facets, at
+from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES
 
 TITLE = "Where fast and slow downloads wait"
@@ -49,7 +50,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     for panel in facets.put(plot, figure, things, "Percentile of the time", "none followed"):
         panel.axis.tick_params(axis="x", rotation=60)
-        own = at(things[panel.thing], panel.levels).select("slice", pl.col("whole_ms") / 1000)
+        own = at_levels(things[panel.thing], panel.levels).select("slice", pl.col("whole_ms") / 1000)
         for name, whole_s in own.unique().iter_rows():
             where = _SLICES.index(name), 101
             panel.axis.text(*where, f"{whole_s:.2g}", ha="center", size=SMALL_PT, color=GREY)

@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import signed_percent
-from plotting.drawing.facets import MARK, Facets, as_pandas, at, folded, levels_text
+from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.network.model import POSITIONS
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.measures.summary import MEASURES, group_text
 
 TITLE = "Measures against the baseline"
@@ -53,7 +54,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     baseline, facets = source.baseline(), Facets.of(source.knobs)
     held = {knob: baseline[knob] for knob in facets.rows[0]}
-    points = at(_drawn(source.summary("measure_differences")), held)
+    points = at_levels(_drawn(source.summary("measure_differences")), held)
     varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
     shown = [f"Only {levels_text(held)} is shown."] * bool(held)
     caption = source.caption(
@@ -75,7 +76,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     grid = figure.subplots(len(topics), len(facets.columns), height_ratios=counts, squeeze=False)
     for row, (topic, of_topic) in zip(grid, topics.items(), strict=True):
         for axis, column in zip(row, facets.columns, strict=True):
-            _panel(axis, at(of_topic, column), facets)
+            _panel(axis, at_levels(of_topic, column), facets)
             _finish(axis, of_topic, named=axis is row[0])
         row[0].set_title(topic, loc="left", size=NORMAL_PT, weight="bold", x=0)
     for axis, column in zip(grid[0], facets.columns, strict=True):

@@ -14,10 +14,11 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.drawing.facets import Facets, at, legend_above
+from plotting.drawing.facets import Facets, legend_above
 from plotting.drawing.source import Source
 from plotting.drawing.streams import held, notes
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
+from torsweep.runsets.reading import at_levels
 
 TITLE = "How far each stream has come"
 HOW_TO_READ = (
@@ -34,7 +35,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     fixed, at_note = held(source)
     facets = Facets.of({knob: levels for knob, levels in source.knobs.items() if knob not in fixed}).spread()
     seed = source.provenance.seeds[0]
-    clients = at(source.summary("clients").filter(seed=seed), fixed)
+    clients = at_levels(source.summary("clients").filter(seed=seed), fixed)
     points = source.summary("progress")
     which = [f"Shown: the network of seed {seed}."] if len(source.provenance.seeds) > 1 else []
     caption = source.caption(at_note, *which, *notes(source))
@@ -51,7 +52,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .limit(x=(0, None), y=(0, None))
     )
     for panel in facets.put(plot, figure, things, "Time (s)"):
-        of_panel = at(clients, panel.levels)
+        of_panel = at_levels(clients, panel.levels)
         for first_s in of_panel["first_completed_s"].drop_nulls():
             panel.axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
         panel.axis.set_title("\n".join(filter(None, (panel.axis.get_title(), _starved(of_panel)))))

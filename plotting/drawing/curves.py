@@ -19,10 +19,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
-from plotting.drawing.facets import MARK, PLACE, Facets, Panel, at, band
+from plotting.drawing.facets import MARK, PLACE, Facets, Panel, band
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.likeness import Likeness, tells_of
 from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
@@ -82,9 +83,9 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         kind = kinds[list(things).index(panel.thing)]
         there = public.filter(tells_of(kind))
         _limit(panel.axis, pl.concat([things[panel.thing].select("time_s"), there.select("time_s")]))
-        own = at(things[panel.thing], panel.levels)
+        own = at_levels(things[panel.thing], panel.levels)
         of_kind = outcomes.filter(kind=kind)
-        _failures(facets, panel, own, at(of_kind, panel.levels))
+        _failures(facets, panel, own, at_levels(of_kind, panel.levels))
         if not there.is_empty():
             panel.axis.plot(there["time_s"], there["share"], **PUBLIC_LINE)
         if own.is_empty():
@@ -133,12 +134,12 @@ def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.D
     """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
-        colour, curve = facets.looks[level].colour, at(curves, {facets.knob: level})
-        for failing in at(outcomes, {facets.knob: level})["failure_share"]:
+        colour, curve = facets.looks[level].colour, at_levels(curves, {facets.knob: level})
+        for failing in at_levels(outcomes, {facets.knob: level})["failure_share"]:
             lines.append((share_text(failing), colour))
             if not curve.is_empty():
                 ends.append(curve["share"][-1])
-                if not _rest_failed(curve, at(outcomes, {facets.knob: level})).is_empty():
+                if not _rest_failed(curve, at_levels(outcomes, {facets.knob: level})).is_empty():
                     panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
     if (outcomes["failure_share"] > 0).any():
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)

@@ -26,6 +26,7 @@ from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.looks import Look
+from torsweep.runsets.reading import at_levels
 from torsweep.stats.text import is_number
 
 PLACE = ("row", "column")
@@ -104,7 +105,7 @@ class Facets:
     def place(self, things: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """The points of ``things`` (kinds of client, say), by name, with the names of their panels."""
         placed = [
-            at(points, {**row, **column}).with_columns(
+            at_levels(points, {**row, **column}).with_columns(
                 row=pl.lit(row_name(thing, row)), column=pl.lit(levels_text(column))
             )
             for (thing, points), row, column in product(things.items(), self.rows, self.columns)
@@ -198,11 +199,6 @@ def legend_above(figure: Figure, handles: list[Any], handlelength: float, title:
 def folded(text: str, letters: int) -> str:
     """``text`` in lines of at most so many letters."""
     return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, letters))
-
-
-def at(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of ``frame`` at ``levels``."""
-    return frame.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in levels.items()))
 
 
 def row_name(thing: str, levels: dict[str, str]) -> str:

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import say_nothing_is_here, signed_percent
-from plotting.drawing.facets import MARK, Facets, as_pandas, at, folded, levels_text
+from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, THEME, canvas
-from torsweep.runsets.reading import SOURCE
+from torsweep.runsets.reading import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
@@ -46,7 +46,7 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("differences").filter(pl.col("metric").is_in(list(_METRICS)), estimand="median")
     variants = list(source.provenance.variants())
-    compared = [variant for variant in variants if not at(points, variant).is_empty()]
+    compared = [variant for variant in variants if not at_levels(points, variant).is_empty()]
     baseline = [variant for variant in variants if variant not in compared]
     notes = [
         f"Change of the median, paired by network, against {_name(source, variant, SOURCE)}. "
@@ -67,7 +67,7 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     panels = list(product(kinds, _METRICS))
     placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
     named = [
-        at(frame, variant).with_columns(line=pl.lit(folded(_name(source, variant), _MOST_LETTERS)))
+        at_levels(frame, variant).with_columns(line=pl.lit(folded(_name(source, variant), _MOST_LETTERS)))
         for frame, variant in product(placed, compared or variants)
     ]
     _plot(pl.concat(named), facets, kinds, lines, _EXTREMES if source.few else _INTERVALS).on(figure).plot()

@@ -134,13 +134,10 @@ def _response(
     return Response(what, ranges, middle, places, logs, terms, surfaces)
 
 
-def _ratio(logs: npt.ArrayLike, name: str = "ratio") -> dict[str, float]:
+def _ratio(logs: npt.ArrayLike) -> dict[str, float]:
     """Columns with the mean over networks of the logarithms of a ratio, and its interval."""
-    return _as_columns(t_interval(logs), name)
-
-
-def _as_columns(interval: Interval, name: str) -> dict[str, float]:
-    ends = {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    interval = t_interval(logs)
+    ends = {"ratio": interval.mean, "ratio_low": interval.low, "ratio_high": interval.high}
     return {end: float(np.exp(bound)) for end, bound in ends.items()}
 
 

@@ -172,8 +172,8 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
 
 
 def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
+    knobs = experiment.plan().knobs
     for knob in claim.knobs_named():
-        knobs = experiment.plan().knobs
         if knob not in knobs:
             problem, accepted = "names none of the experiment's knobs", ", ".join(knobs)
             raise InputError(problem, file=experiment.file, key=key, value=knob, accepted=accepted)
