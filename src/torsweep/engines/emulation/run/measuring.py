@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.traffic import ONION
 from torsweep.engines.costs import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory import ProcessLayout
@@ -34,10 +33,9 @@ from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
 from torsweep.engines.emulation.run.servers import request
-from torsweep.engines.hosts import SERVER_PORT, address
+from torsweep.engines.hosts import SERVER_PORT, server_name
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
-from torsweep.tor.onion import onion_keys
 from torsweep.units import SECOND_NS
 
 READ_BYTES = 64 * 1024
@@ -72,8 +70,12 @@ class Generator:
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
-        node_of = layout.network.node_of
-        self._address_of = {server.name: address(node_of[server.name]) for server in layout.network.servers}
+        network = layout.network
+        self._name_of = {
+            (kind, server.name): server_name(network, server, kind)
+            for kind in {client.kind for client in network.clients}
+            for server in network.servers_for(kind)
+        }
 
     @property
     def downloads(self) -> list[Download]:
@@ -198,9 +200,7 @@ class Generator:
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
         follower = self._followers[download.client.name]
-        where = self._address_of[download.server.name]
-        if download.client.kind == ONION:
-            where = onion_keys(self._layout.network.seed, download.server.name).address
+        where = self._name_of[download.client.kind, download.server.name]
         socks: Path | LoopbackPort = self._layout.clients[download.index].socks
         name: str | None = str(download.number)
         if isinstance(follower, Unfollowed):
