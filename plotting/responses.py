@@ -6,14 +6,13 @@ with its band, and the settings that have run. Colours are levels of the knobs w
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here
+from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, signed_percent
 from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name
 from plotting.drawing.source import Source
@@ -38,7 +37,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if not source.has("responses"):
         caption = source.caption("No knob has a range, or there are too few settings.")
         return nothing("No response to draw", pl.DataFrame(), caption)
-    points = source.summary("responses").with_columns(pl.col("at", "unit").fill_null("")).filter(kind=KIND)
+    ends = ("ratio", "ratio_low", "ratio_high")
+    points = source.summary("responses").with_columns(pl.col("at", "unit").fill_null(""), pl.col(ends) - 1)
+    points = points.filter(kind=KIND).rename({end: end.replace("ratio", "change") for end in ends})
     knobs, ats = (points[name].unique(maintain_order=True).to_list() for name in ("knob", "at"))
     settings = points.filter(what="setting", metric="ttfb", knob=knobs[0], at=ats[0]).height
     about = f"Quadratic surfaces over {settings} settings, one a network"
@@ -56,7 +57,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
                 _curve(axis, own.filter(at=at), look, source.few)
             axis.axvline(_baseline(source, knob), color=GREY, linewidth=0.7, linestyle="--", zorder=1)
             _scale(axis, own)
-            if own["ratio"].is_null().all():
+            if own["change"].is_null().all():
                 say_nothing_is_here(axis, "median not reached")
     for axis, knob in zip(axes[-1], knobs, strict=True):
         unit = points.filter(knob=knob)["unit"][0]
@@ -70,19 +71,19 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 def _curve(axis: Axes, own: pl.DataFrame, look: Look, few: bool) -> None:
-    curve, settings = (own.filter(what=what).drop_nulls("ratio") for what in ("curve", "setting"))
-    axis.plot(curve["number"], curve["ratio"], color=look.colour, linestyle=look.dashes)
-    band = curve.drop_nulls("ratio_low")
+    curve, settings = (own.filter(what=what).drop_nulls("change") for what in ("curve", "setting"))
+    axis.plot(curve["number"], curve["change"], color=look.colour, linestyle=look.dashes)
+    band = curve.drop_nulls("change_low")
     if few:
-        for end in ("ratio_low", "ratio_high"):
+        for end in ("change_low", "change_high"):
             axis.plot(band["number"], band[end], color=look.colour, linewidth=0.6, alpha=0.8)
     else:
         axis.fill_between(
-            band["number"], band["ratio_low"], band["ratio_high"], color=look.colour, alpha=0.22, lw=0
+            band["number"], band["change_low"], band["change_high"], color=look.colour, alpha=0.22, lw=0
         )
     axis.scatter(
         settings["number"],
-        settings["ratio"],
+        settings["change"],
         9,
         color=look.colour,
         marker=look.marker,
@@ -105,4 +106,4 @@ def _scale(axis: Axes, own: pl.DataFrame) -> None:
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.yaxis.set_major_locator(MaxNLocator(4))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{np.round(100 * (value - 1), 6):+g}"))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(round(share, 4))))
