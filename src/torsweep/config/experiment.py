@@ -6,21 +6,17 @@ In: ``experiments/NAME/experiment.yaml`` and overrides. Out: an :class:`Experime
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
-    Discriminator,
     Field,
     GetJsonSchemaHandler,
     PrivateAttr,
     StrictBool,
-    Tag,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -32,12 +28,12 @@ from torsweep.config.knob_ranges import (
     MOST_POINTS,
     KnobRange,
     PointDesign,
-    number_in,
     range_settings,
 )
 from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
+from torsweep.config.plan import Axis, Grid, Plan, ranges_of
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -89,22 +85,6 @@ PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 LevelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 """A level that an experiment defines; it stands in paths."""
 
-MOST_LEVELS = 50
-
-_Levels = Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]
-Grid = Mapping[str, _Levels]
-
-
-def _levels_or_range(value: object) -> str:
-    return "<range>" if isinstance(value, KnobRange | Mapping) else "<levels>"
-
-
-_Axis = Annotated[
-    Annotated[_Levels, Tag("<levels>")] | Annotated[KnobRange, Tag("<range>")],
-    Discriminator(_levels_or_range),
-]
-
-
 _NEEDED: Mapping[Record, tuple[str, str]] = {
     "progress": ("the table of progress", "progress: true"),
     "cells": ("the times of cells", f"tracing, with hosts and the points {', '.join(PASSAGE_POINTS)}"),
@@ -125,18 +105,6 @@ class Report(Section):
     def address(self) -> str | None:
         """``source`` where it is an address of the web, None where it is a text."""
         return self.source if re.fullmatch(r"https?://[^\s<>\"]+", self.source) else None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is run together and compared: ``variants`` is the grid over ``knobs``, in order, or of knobs with
-    ``ranges`` the points of their design."""
-
-    name: str
-    knobs: Mapping[str, tuple[str, ...]]
-    baseline: Variant
-    variants: tuple[Variant, ...]
-    ranges: Mapping[str, KnobRange]
 
 
 class Experiment(Section):
@@ -174,7 +142,7 @@ class Experiment(Section):
     chooses."""
     tracing: Tracing | None = None
     """Whose cells are recorded, and which downloads are followed."""
-    knobs: Annotated[Mapping[str, _Axis], Field(min_length=1)]
+    knobs: Annotated[Mapping[str, Axis], Field(min_length=1)]
     """The knobs and their levels, in the order of figures; every combination is a variant. Numbers can have a
     range, such as ``{from: 10 ms, to: 1 s, scale: log}``."""
     points: Annotated[int, Field(strict=True, ge=FEWEST_POINTS, le=MOST_POINTS)] | None = None
@@ -250,22 +218,8 @@ class Experiment(Section):
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         axes: dict[str, KnobRange | tuple[str, ...]] = {**self.knobs, **changed}
         usual = {**usual_levels(self.era), **self.baseline}
-        ranges = {knob: axis for knob, axis in axes.items() if isinstance(axis, KnobRange)}
-        settings = range_settings(ranges, self.design, self.points, self.baseline)
-        levels_of = {
-            knob: _each_once(setting[knob] for setting in settings) if isinstance(axis, KnobRange) else axis
-            for knob, axis in axes.items()
-        }
-        baseline = {
-            knob: usual[knob] if usual.get(knob) in levels else levels[0]
-            for knob, levels in levels_of.items()
-        }
-        listed = [[{knob: level} for level in levels_of[knob]] for knob in axes if knob not in ranges]
-        variants = []
-        for parts in itertools.product(settings, *listed):
-            chosen = {knob: level for part in parts for knob, level in part.items()}
-            variants.append(Variant(tuple((knob, chosen[knob]) for knob in axes)))
-        return Plan(name, levels_of, Variant(tuple(baseline.items())), tuple(variants), ranges)
+        settings = range_settings(ranges_of(axes), self.design, self.points, self.baseline)
+        return Plan.over(name, axes, settings, usual)
 
     def variant(self, text: str) -> Variant:
         """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in.
@@ -413,11 +367,6 @@ class Experiment(Section):
         schema["properties"].pop("name", None)
         schema["required"] = [key for key in schema["required"] if key != "name"]
         return schema
-
-
-def _each_once(levels: Iterable[str]) -> tuple[str, ...]:
-    """Levels with numbers, in order."""
-    return tuple(sorted(set(levels), key=lambda level: number_in(level)[1]))
 
 
 def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:

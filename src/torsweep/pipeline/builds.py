@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from torsweep.config.eras import tor_settings
-from torsweep.config.experiment import Experiment, Plan
+from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import STOCK_TOR
+from torsweep.config.plan import Plan
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
 from torsweep.engines.run_tors import require_known_options, require_options

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from torsweep.config.experiment import Experiment, Plan
+from torsweep.config.experiment import Experiment
+from torsweep.config.plan import Plan
 from torsweep.config.replicates import numbers_by_level
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import find_engine, require_engine

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from torsweep.config.experiment import Plan
 from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.plan import Plan
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError
