@@ -12,11 +12,10 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
-from torsweep.bundle.description import bundle_files, sums_text
-from torsweep.storage import whole_file
+from torsweep.bundle.description import sums_text
+from torsweep.bundle.publish import pack
 from torsweep.storage.folders import SUMS_FILE
 
 KEPT = ("Snakefile", "experiments/*/*", "results/tables/**/*", "results/networks/*/*/network.json")
@@ -32,10 +31,7 @@ def main() -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, place)
         (folder / SUMS_FILE).write_text(sums_text(folder))
-        with whole_file(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            for each in bundle_files(folder):
-                # The time of packing is not kept.
-                archive.writestr(zipfile.ZipInfo(each), (folder / each).read_bytes(), zipfile.ZIP_DEFLATED)
+        pack(folder, out)
 
 
 if __name__ == "__main__":

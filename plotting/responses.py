@@ -58,7 +58,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             axis.axvline(_baseline(source, knob), color=GREY, linewidth=0.7, linestyle="--", zorder=1)
             _scale(axis, own)
             if own["change"].is_null().all():
-                say_nothing_is_here(axis, "median not reached")
+                say_nothing_is_here(axis, "median\nnot reached")
     for axis, knob in zip(axes[-1], knobs, strict=True):
         unit = points.filter(knob=knob)["unit"][0]
         axis.set_xlabel(knob_name(knob) + (f" ({unit})" if unit else ""))

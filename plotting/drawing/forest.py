@@ -76,7 +76,7 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_title(f"{kind_title(kind)}, {_METRICS[metric]}")
         if compared and frame["relative"].is_null().all():
             axis.set_xlim(-1, 1)
-            say_nothing_is_here(axis, "median not reached")
+            say_nothing_is_here(axis, "median\nnot reached")
     return figure, points, caption
 
 

@@ -22,8 +22,7 @@ from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import AnyKind, ClientTraffic, Think
 from torsweep.config.variant import FREE, Pairing
-from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.json_file import read_document
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
@@ -217,8 +216,4 @@ def write_provenance(run_directory: Path, document: Mapping[str, Any]) -> None:
 def read_run(run_directory: Path) -> RunSpec:
     """The run in ``run_directory``; InputError when run.json is missing or not of this version."""
     file = run_directory / RUN_FILE
-    document = read_json(file)
-    if document.get("format") != "torsweep-run" or document.get("format_version") != 1:
-        version = f"{document.get('format')} version {document.get('format_version')}"
-        raise InputError("is of another format", file=file, value=version, accepted="torsweep-run version 1")
-    return validate(RunSpec, document, file)
+    return validate(RunSpec, read_document(file, "torsweep-run"), file)

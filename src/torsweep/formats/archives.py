@@ -59,7 +59,7 @@ def members(opened: IO[bytes]) -> Iterator[IO[bytes]]:
 
 def write_zip(folder: Path, names: Iterable[str], zip_file: Path) -> None:
     """Write the files ``names`` of ``folder`` to ``zip_file``, in this order."""
-    with zipfile.ZipFile(zip_file, "w", strict_timestamps=False) as archive:
+    with zipfile.ZipFile(zip_file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for name in names:
             archive.write(folder / name, name)
 

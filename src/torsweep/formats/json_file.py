@@ -26,14 +26,17 @@ def read_json(file: Path, missing: str = "no such file", most_bytes: int = MOST_
     return parse_json(read_bytes(file, most_bytes, missing), file)
 
 
-def read_document(file: Path, file_format: str) -> dict[str, Any]:
-    """The JSON document in ``file``, which must call itself ``file_format``, version 1."""
-    document = read_json(file)
-    named = document.get("format")
-    if named != file_format or document.get("format_version") != 1:
-        raise InputError(
-            "is not the table expected here", file=file, key="format", value=named, accepted=file_format
-        )
+def read_document(file: Path, file_format: str, version: int = 1) -> dict[str, Any]:
+    """The JSON document in ``file``, which must call itself ``file_format`` of this ``version``."""
+    return of_version(read_json(file), file, file_format, version)
+
+
+def of_version(document: dict[str, Any], file: Path, file_format: str, version: int = 1) -> dict[str, Any]:
+    """The ``document`` of ``file``; InputError unless it is ``file_format`` of this ``version``."""
+    stated = f"{document.get('format')} {document.get('format_version')}"
+    accepted = f"{file_format} {version}"
+    if stated != accepted:
+        raise InputError("is not the document expected here", file=file, value=stated, accepted=accepted)
     return document
 
 

@@ -105,7 +105,6 @@ class Paths:
         self.experiment_settings = experiment_overrides(config)
         """The overrides that are keys of experiment.yaml."""
         self.builds = Builds(self.overrides.tor_source)
-        self._only = self.overrides.experiment
         self._checkpoints = checkpoints
         self._skipped: set[str] = set()
         self._public_tor_read = False
@@ -173,6 +172,9 @@ class Paths:
 
     def asked(self, experiment_name: str) -> PlanPath:
         """The plan of the experiment that the overrides ask for, in an engine that can run here."""
+        return self._asked(experiment_name)
+
+    def _asked(self, experiment_name: str) -> PlanPath:
         experiment = self.experiment(experiment_name)
         require_answerable(experiment)
         plan = experiment.plan(self.overrides.plan)
@@ -242,21 +244,22 @@ class Paths:
         return [*self.pages(experiment_names), *(str(file) for files in made for file in files)]
 
     def _possible(self, names: list[str]) -> list[PlanPath]:
-        asked = names if self._only is None else [self._only]
-        return [self.asked(name) for name in [name for name in asked if self._can_run(name)] or asked]
-
-    def _can_run(self, experiment_name: str) -> bool:
-        experiment = self.experiment(experiment_name)
-        try:
-            require_fitting_networks(experiment, self.overrides.plan)
-            if SEPARATOR not in self.overrides.engine:
-                choose_engine(self.overrides.engine, experiment.engines)
-        except TorsweepError as error:
-            if self._only is None and experiment_name not in self._skipped:
-                self._skipped.add(experiment_name)
-                print(f"torsweep: {experiment_name} is left out: {error}", file=sys.stderr, flush=True)
-            return False
-        return True
+        """The plan of each experiment that can run; where there is none, the error of the first is raised."""
+        if self.overrides.experiment is not None:
+            return [self._asked(self.overrides.experiment)]
+        plans: list[PlanPath] = []
+        refused: dict[str, TorsweepError] = {}
+        for name in names:
+            try:
+                plans.append(self._asked(name))
+            except TorsweepError as error:
+                refused[name] = error
+        if refused and not plans:
+            raise next(iter(refused.values()))
+        for name in refused.keys() - self._skipped:
+            print(f"torsweep: {name} is left out: {refused[name]}", file=sys.stderr, flush=True)
+        self._skipped |= refused.keys()
+        return plans
 
     def figures(self, plan: Any) -> list[str]:
         """Every figure of a plan, in each of its formats."""

@@ -24,6 +24,7 @@ from torsweep.config.reading import validate
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
+from torsweep.formats.json_file import of_version
 from torsweep.formats.text import text_lines, whole_text
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet import TORNET_FILE, shadow_time_ns
@@ -315,10 +316,7 @@ def read_simulation(simulation: Simulation) -> HostLogs:
 
 def open_import(folder: Path) -> Import:
     """The import in ``folder``; InputError where there is none, or it is damaged or of another version."""
-    document = verify_folder(folder, MANIFEST, _NO_IMPORT)
-    stated = document.pop("format", None), document.pop("format_version", None)
-    if stated != (IMPORT_FORMAT, IMPORT_VERSION):
-        raise InputError(
-            "is no import of this version", file=folder / MANIFEST, value=stated, accepted=IMPORT_FORMAT
-        )
-    return validate(Import, {"folder": folder, **document}, folder / MANIFEST)
+    file = folder / MANIFEST
+    document = of_version(verify_folder(folder, MANIFEST, _NO_IMPORT), file, IMPORT_FORMAT, IMPORT_VERSION)
+    fields = {key: value for key, value in document.items() if key not in ("format", "format_version")}
+    return validate(Import, {"folder": folder, **fields}, file)

@@ -34,7 +34,7 @@ from torsweep.engines.table_files import (
 from torsweep.engines.table_schema import later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_metadata, scan_frame
-from torsweep.formats.json_file import parse_json
+from torsweep.formats.json_file import of_version, parse_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage.manifest import verify_folder
 
@@ -128,15 +128,8 @@ def read_provenance(file: Path) -> Provenance:
 
 def parse_provenance(document: Mapping[str, Any], file: Path) -> Provenance:
     """The provenance in ``document``, which ``file`` holds; InputError when it is of another version."""
-    fields = dict(document)
-    stated = fields.pop("format", None), fields.pop("format_version", None)
-    if stated != ("torsweep-tables", FORMAT_VERSION):
-        raise InputError(
-            "was not collected by this version",
-            file=file,
-            value=stated,
-            accepted=f"version {FORMAT_VERSION}",
-        )
+    fields = of_version(dict(document), file, "torsweep-tables", FORMAT_VERSION)
+    del fields["format"], fields["format_version"]
     provenance = validate(Provenance, fields, file)
     _check_runs(provenance, file)
     return provenance

@@ -19,7 +19,7 @@ import numpy as np
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.json_file import read_document
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import INCONCLUSIVE, NOT_TESTED, Inquiry, Verdict, inquiries
 from torsweep.stats.inference.interim import Design
@@ -77,7 +77,7 @@ def analyse_batch(
     number of networks at which there is one.
     """
     nothing: dict[str, Any] = {"seeds": [], "core_s": 0.0, "values": {}}
-    before = _read(previous) if previous else nothing
+    before = read_document(previous, INTERIM_FORMAT, INTERIM_VERSION) if previous else nothing
     analysis = analyse(tables, experiment)
     judged = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
     seeds = (*before["seeds"], *tables.provenance.seeds)
@@ -125,11 +125,3 @@ def _values_by_question(judged: Sequence[Inquiry]) -> dict[str, dict[str, list[f
 
 def _name(claim: str, setting: str) -> str:
     return f"{claim} ({setting})" if setting else claim
-
-
-def _read(file: Path) -> dict[str, Any]:
-    document = read_json(file)
-    if (document.get("format"), document.get("format_version")) != (INTERIM_FORMAT, INTERIM_VERSION):
-        accepted = f"{INTERIM_FORMAT} {INTERIM_VERSION}"
-        raise InputError("is no interim analysis of this version", file=file, accepted=accepted)
-    return document

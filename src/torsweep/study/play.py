@@ -6,7 +6,6 @@ Snakemake prints where this process prints. Ctrl-C reaches it too, and this proc
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,12 +17,6 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.pipeline.hooks import CONTINUES
 from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
-
-
-class Interrupted(TorsweepError):
-    """Ctrl-C, which a shell sees as such."""
-
-    exit_code = INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -59,13 +52,11 @@ class Play:
     def run(self) -> None:
         """Let Snakemake make everything that is missing.
 
-        Raises Interrupted where a user ended it: what it has made stays. Where it ends with a line of its own
-        on why (a step failed, bad input, a tool that is missing), the process ends with its code.
+        Where Snakemake ends with a line of its own on why (a user ended it, a step failed, bad input, a tool
+        that is missing), the process ends with its code.
         """
         code = _call(self.command())
-        if code in (INTERRUPTED, -signal.SIGINT):
-            raise Interrupted(f"interrupted; {CONTINUES}")
-        if code in (TorsweepError.exit_code, InputError.exit_code, ToolMissing.exit_code):
+        if code in (TorsweepError.exit_code, InputError.exit_code, ToolMissing.exit_code, INTERRUPTED):
             raise SystemExit(code)
         if code:
             raise TorsweepError(f"the pipeline ended with exit code {code}; {CONTINUES}")

@@ -114,8 +114,8 @@ def test_clients_start_within_the_warm_up(network, tmp_path):
     [
         ("{", "is no whole JSON file"),
         ("[]", "holds no JSON object"),
-        ("{}", "is of another format, got 'None version None'; accepted: torsweep-run version 1"),
-        ('{"format": "torsweep-run", "format_version": 2}', "is of another format"),
+        ("{}", "is not the document expected here, got 'None None'; accepted: torsweep-run 1"),
+        ('{"format": "torsweep-run", "format_version": 2}', "is not the document expected here"),
         (
             '{"format": "torsweep-run", "format_version": 1, "sede": 1}',
             "sede: unknown key (did you mean 'seed'?)",

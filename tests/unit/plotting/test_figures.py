@@ -198,7 +198,7 @@ def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None
     with style():
         figure, _, _ = FIGURES["differences"](Source(stamp(copy)))
     said = {axis.get_title(): [text.get_text() for text in axis.texts] for axis in figure.axes}
-    assert said.pop("Bulk, last byte") == ["median not reached"]
+    assert said.pop("Bulk, last byte") == ["median\nnot reached"]
     assert said
     assert not any(said.values())
 

@@ -134,7 +134,7 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "changes", "words"),
     [
-        ("run.json", {"format_version": 2}, "is of another format"),
+        ("run.json", {"format_version": 2}, "is not the document expected here"),
         ("run.json", {"era": "today"}, "era: cannot stand in one table"),
         ("run.json", {"duration_ns": 11_000_000_000}, "duration_ns: cannot stand in one table"),
         ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
@@ -259,7 +259,7 @@ def test_other_knobs_are_refused(runs: list[Path], tmp_path: Path) -> None:
 def test_tables_of_nobody(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "streams.parquet")
     record_tables(tmp_path)
-    with pytest.raises(InputError, match="not collected by this version"):
+    with pytest.raises(InputError, match="not the document expected here"):
         PlanTables.open(tmp_path)
     shutil.rmtree(tmp_path)
     with pytest.raises(InputError, match="no such file: no tables are there"):

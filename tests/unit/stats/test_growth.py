@@ -87,7 +87,7 @@ def test_a_look_goes_on_from_one_at_the_same_comparisons_only(sweep, tmp_path: P
     with pytest.raises(InputError, match="is an analysis of other comparisons"):
         analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="is no interim analysis of this version"):
+    with pytest.raises(InputError, match="is not the document expected here"):
         analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
     (tmp_path / "other.json").write_text('{"format": ')
     with pytest.raises(InputError, match="is no whole JSON file"):

@@ -26,9 +26,6 @@ def run_command(
     progress: Annotated[
         bool, typer.Option("--progress", help="Say on standard error how far it is.")
     ] = False,
-    tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
-        "results/tools/tor"
-    ),
 ) -> None:
     """Run what run.json says; leave its tables and, last, provenance.json.
 
@@ -39,6 +36,6 @@ def run_command(
     from torsweep.engines.emulation.run.engine import run_in_tries
     from torsweep.engines.run_spec import read_run
 
-    programs = find_tools(tools, read_run(run_directory))
+    programs = find_tools(read_run(run_directory))
     become_able()
     run_in_tries(run_directory, programs, progress=progress)

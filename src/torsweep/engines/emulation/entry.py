@@ -27,9 +27,9 @@ class EmulationTools:
     linkem: Path
 
 
-def find_tools(builds: Path, run: RunSpec) -> EmulationTools:
+def find_tools(run: RunSpec) -> EmulationTools:
     """Both programs, tor of the builds that ``run`` asks for; ToolMissing for the first that is not there."""
-    return EmulationTools(find_host_tors(run, builds), require_linkem())
+    return EmulationTools(find_host_tors(run), require_linkem())
 
 
 def require_linkem() -> Path:

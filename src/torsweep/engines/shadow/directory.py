@@ -301,7 +301,7 @@ class _Builder:
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(self.run, self.run.seed, index, client.kind, self._names_for(client.kind))
+            client_graph(self.run, index, client.kind, self._names_for(client.kind))
         )
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]

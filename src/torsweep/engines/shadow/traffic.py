@@ -35,7 +35,7 @@ def server_graph() -> str:
     return graphml({"start": start}, [])
 
 
-def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: Sequence[str]) -> str:
+def client_graph(run: RunSpec, client: int, kind: AnyKind, servers: Sequence[str]) -> str:
     """The graph of the client of ``kind`` with number ``client`` among the network's; ``servers`` are their
     names for it.
 
@@ -59,7 +59,7 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
             "stallout": "0",
         }
     }
-    steps = _ClientSteps(run.duration_ns, seed, client, traffic, servers, vertices)
+    steps = _ClientSteps(run.duration_ns, run.seed, client, traffic, servers, vertices)
     if traffic.page_objects is None:
         steps.add_downloads()
     else:

@@ -127,10 +127,11 @@ def test_a_control_port_that_refuses_is_named(run_directory, fake_tools):
 def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
+    monkeypatch.setattr(engine_module, "READY_LIMIT_S", 6.0)
     with pytest.raises(
         TorsweepError, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
     ):
-        run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL), ready_limit_s=6)
+        run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL))
     assert_no_results(folder)
 
 
@@ -196,9 +197,11 @@ def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tools
         run_emulation(folder, fake_tools(SLEEP))
 
 
-def test_the_command_needs_a_build(run_directory, tmp_path, capsys):
+def test_the_command_needs_a_build(run_directory, tmp_path, capsys, monkeypatch):
+    folder = run_directory().resolve()
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stop:
-        main(["emulation", "run", str(run_directory()), "--tools", str(tmp_path / "tools")])
+        main(["emulation", "run", str(folder)])
     assert stop.value.code == 3
     assert "`torsweep tor build` builds it" in capsys.readouterr().err
 

@@ -85,7 +85,6 @@ def run_emulation(
     tools: EmulationTools,
     *,
     progress: bool = False,
-    ready_limit_s: float = READY_LIMIT_S,
     tries: int = 1,
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
@@ -118,7 +117,7 @@ def run_emulation(
                 links,
                 ProcessSet(),
                 say,
-                started + ready_limit_s,
+                started + READY_LIMIT_S,
             )
             finished = _run_whole(run_directory, running)
         left = _leave_results(run_directory, network_directory, running, finished.measured)
