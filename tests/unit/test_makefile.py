@@ -45,6 +45,8 @@ def test_an_engine_that_the_user_names_comes_last_and_so_counts():
 
 def test_every_experiment_of_the_model_has_a_target():
     files = ROOT.glob("experiments/*/experiment.yaml")
-    experiments = {file.parent.name for file in files if re.search("^engines:.*cellsim", file.read_text(), re.M)}
+    experiments = {
+        file.parent.name for file in files if re.search("^engines:.*cellsim", file.read_text(), re.M)
+    }
     listed = {line.split()[1] for line in make().splitlines()}
     assert {"setup", "test", *experiments} <= listed

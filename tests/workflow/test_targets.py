@@ -40,6 +40,8 @@ def test_names_that_the_pipeline_cannot_take_stop_only_themselves(tmp_path):
     refused = workspace.snakemake("my-exp", "--dry-run", config=("engine=cellsim",))
     assert refused.returncode == 2, refused.stdout
     assert "my-exp/experiment.yaml: experiment name: is no name of an experiment" in refused.stdout
+    last = workspace.snakemake("run", "--dry-run", config=("engine=cellsim",)).stdout.splitlines()[-1]
+    assert "run/experiment.yaml: experiment name: is the name of a rule of the pipeline" in last
 
 
 def test_a_study_has_a_default_target(tmp_path):
@@ -47,7 +49,7 @@ def test_a_study_has_a_default_target(tmp_path):
     done = Workspace(tmp_path / "study").run(sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run")
     assert re.search(r"(?m)^run +8$", done.stdout), done.stdout
     last = done.stdout.splitlines()[-1]
-    assert re.match(r"torsweep: mine: 8 runs in cellsim .*about .* on 1 cores, \d+ MB of memory", last), last
+    assert re.match(r"torsweep: mine: 8 runs in cellsim .*about .* on 1 core, \d+ MB of memory", last), last
 
 
 def test_a_mistyped_target_names_the_experiments(tmp_path):

@@ -53,7 +53,7 @@ class Slots:
         """``on 2 cores``."""
         if self.on_cluster:
             return f"in up to {self.count} jobs at once, without their time in the queue"
-        return f"on {self.count} cores"
+        return f"on {self.count} core{'s' if self.count > 1 else ''}"
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
 from torsweep.errors import InputError, TorsweepError
 from torsweep.folder_lock import hold_folder
+from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
+from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import SECOND_NS, rounded_duration
 
 OTHER_TARGETS = ("all", "report", "publish")
@@ -90,8 +93,15 @@ def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
         if workflow.dag_settings is None:
             return
         rules = {rule.name for rule in workflow.rules}
-        for target in sorted(set(workflow.dag_settings.targets) - rules):
-            if "/" not in target:
+        for target in sorted(set(workflow.dag_settings.targets)):
+            file = EXPERIMENTS_DIRECTORY / target / EXPERIMENT_FILE
+            if is_rule(target) and file.is_file():
+                try:
+                    require_experiment_name(target, file)
+                except InputError as refused:
+                    print(f"torsweep: {refused}", file=sys.stderr)
+                return
+            if target not in rules and "/" not in target:
                 problem = f"no such target{suggestion(target, [*experiments, *OTHER_TARGETS])}"
                 accepted = ", ".join([*experiments, *OTHER_TARGETS])
                 print(f"torsweep: {InputError(problem, value=target, accepted=accepted)}", file=sys.stderr)

@@ -19,6 +19,10 @@ WHOLE_S_PER_HOST_SECOND = 2e-4
 """Of a network with the relays and the load of the public one, whose clients get twenty times as much: some
 130 cell-hops a second for each host."""
 
+PREPARE_S = 1.7
+"""Before the model starts, torsweep prepares the run: 24 runs of `laptop` took 13.8 s each on two cores, the
+model in them 12.1 s. Of a short run on a small network this is most."""
+
 CELLSIM_BYTES, BYTES_PER_HOST = 9_000_000, 26_000
 """The program's 7 MB are with the round trips of 717 places. A host with its connections, circuits and
 downloads took 13 KB after 30 s (`live` at a scale of 0.1), and 25 KB after 8 min (`paper`, 100 ms, EWMA,
@@ -26,9 +30,10 @@ today), the longest of the runs that ship."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
-    """Seconds of one core that a run of ``run_s`` simulated seconds takes."""
+    """Seconds of one core that a run of ``run_s`` simulated seconds takes, its preparation included."""
     whole = network.relay_population.use == "whole"
-    return (WHOLE_S_PER_HOST_SECOND if whole else MODEL_S_PER_HOST_SECOND) * network.host_count * run_s
+    pace = WHOLE_S_PER_HOST_SECOND if whole else MODEL_S_PER_HOST_SECOND
+    return PREPARE_S + pace * network.host_count * run_s
 
 
 def demand(network: NetworkConfig) -> Demand:

@@ -241,8 +241,17 @@ MEASURE_DIFFERENCES = Statistic(
     | KNOB_COLUMNS
     | NETWORKS_COLUMN
     | numbers("mean over networks", "baseline", "variant")
-    | mean_and_band("the change", "change")
-    | numbers("interval that covers all variants", "change_simultaneous_low", "change_simultaneous_high"),
+    | numbers(
+        "the change: mean over networks and 95 % interval; of two or three networks, lowest and highest",
+        "change",
+        "change_low",
+        "change_high",
+    )
+    | numbers(
+        "interval that covers all variants; null below four networks",
+        "change_simultaneous_low",
+        "change_simultaneous_high",
+    ),
     differences,
     in_summary=_differences_in_summary,
     rank=85,
