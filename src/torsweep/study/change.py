@@ -228,7 +228,7 @@ def read_bundle(torrc: Sequence[str], consensus: Sequence[str], on: str | None) 
             problem = "is a range, and a comparison has two sides"
             accepted = (
                 f"name=number; or an experiment with `knobs: {{consensus.{name.strip()}: {{from: {low}, "
-                f"to: {high}}}}}` and `points: 12`"
+                f"to: {high}}}}}` and `points: 12`; `snakemake -n` says how long that takes"
             )
             raise InputError(problem, key="--consensus", value=line, accepted=accepted)
         if isinstance(number, bool) or not isinstance(number, int):

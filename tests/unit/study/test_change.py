@@ -257,3 +257,12 @@ def test_a_commit_of_artis_repository_is_arti(repository: Path) -> None:
     assert read_change(Sides(f"{repository}@main")).tors == {
         "main": {"arti": str(repository), "revision": own}
     }
+
+
+def test_a_range_is_refused_with_the_lines_of_an_experiment() -> None:
+    with pytest.raises(InputError) as refusal:
+        read_change(Sides(consensus=("cc_vegas_alpha_exit=31..248",)))
+    line = str(refusal.value)
+    assert "a comparison has two sides" in line
+    assert "`knobs: {consensus.cc_vegas_alpha_exit: {from: 31, to: 248}}`" in line
+    assert "\n" not in line
