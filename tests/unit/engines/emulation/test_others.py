@@ -57,6 +57,16 @@ def test_a_parent_answers_for_children_that_ended_but_not_for_what_they_did_befo
     assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("make", 30, 1.8)]
 
 
+def test_the_account_of_a_tree_that_ended_goes_to_the_process_above_it(tmp_path):
+    """Another run of the pipeline: its engine has reaped its tors, and the pipeline the engine."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    put(before, 60, 1.0, name="snakemake")
+    put(before, 61, 20.0, name="torsweep", parent=60)
+    put(before, 62, 300.0, name="tor", parent=61)
+    put(after, 60, 1.0, 20.0 + 300.0 + 5.0, name="snakemake")
+    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("snakemake", 60, 0.5)]
+
+
 def test_a_pid_that_is_used_again_is_another_process(tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
     put(before, 40, 50.0, name="old", start=1)

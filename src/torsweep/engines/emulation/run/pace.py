@@ -83,12 +83,15 @@ def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, run_pids:
     first.
 
     ``run_pids`` are processes of the run, with all that are in their sessions. What a process had used before
-    is no use of these seconds, even if it has ended and its parent has inherited its account.
+    is no use of these seconds, even if it has ended and a process above it has inherited its account.
     """
+    ended = {pid: one for (pid, start), one in before.items() if (pid, start) not in after}
     inherited: dict[int, int] = {}
-    for key, ended in before.items():
-        if key not in after:
-            inherited[ended.parent] = inherited.get(ended.parent, 0) + ended.ticks
+    for one in ended.values():
+        heir = one.parent
+        while heir in ended:
+            heir = ended[heir].parent
+        inherited[heir] = inherited.get(heir, 0) + one.ticks
     used = []
     for (pid, start), now in after.items():
         if pid in run_pids or now.session in run_pids:
