@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import share_text
 from plotting.drawing.facets import MARK, Facets
-from plotting.drawing.palette import level_name
+from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import canvas, nothing
 
@@ -59,7 +59,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .scale(x=so.Nominal(order=list(_names(facets).values())))
         .share(y="row")
     )
-    for panel in facets.put(plot, figure, things, ""):
+    for panel in facets.put(plot, figure, things, knob_name(facets.knob)):
         # A mark at zero is whole.
         panel.axis.set_ylim(bottom=-0.05 * panel.axis.get_ylim()[1])
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))

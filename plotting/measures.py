@@ -58,7 +58,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
     shown = [f"Only {levels_text(held)} is shown."] * bool(held)
     caption = source.caption(
-        f"Change against {levels_text(varying)}, paired by network; of shares, in percentage points.",
+        f"Change against {levels_text(varying)}, paired by network; "
+        "of shares, marked (points), in percentage points.",
         *shown,
         source.band_note()
         if source.few
@@ -98,9 +99,10 @@ def _drawn(points: pl.DataFrame) -> pl.DataFrame:
     scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
     label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
     group = pl.col("group").replace_strict({one: group_text(one) for one in _each(drawn, "group")})
+    unit = pl.when(pl.col("change_in") == "points").then(pl.lit(" (points)")).otherwise(pl.lit(""))
     return drawn.with_columns(
         topic=pl.col("measure").replace_strict({name: one.topic for name, one in names.items()}),
-        line=pl.concat_str(label, group),
+        line=pl.concat_str(label, group, unit),
         **{f"shown{end}": pl.col(f"change{end}") * scale for end in ("", "_low", "_high")},
     )
 

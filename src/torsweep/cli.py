@@ -32,7 +32,8 @@ from torsweep.tor.cli import tor_app
 
 app = typer.Typer(
     name="torsweep",
-    help="Sample private Tor networks, prepare runs on them and summarise what came out.",
+    help="Compare tors in private networks, and take the steps of an experiment one by one. `snakemake` runs"
+    " whole experiments.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

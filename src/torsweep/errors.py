@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class TorsweepError(Exception):
-    """Something a user can understand and put right; exit code 1 (the work failed)."""
+    """The work failed, and a user can put right why; exit code 1."""
 
     exit_code = 1
 

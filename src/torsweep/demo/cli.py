@@ -31,7 +31,7 @@ def demo_command(
         ),
     ] = Path("torsweep-demo"),
 ) -> None:
-    """Show what a comparison leaves: a study of real tor that ships, its page and figures (a minute)."""
+    """Show what a comparison leaves: a study of real tor that ships, its page and figures (20 s)."""
     from rich.console import Console
 
     from torsweep.bundle.verify import check_files

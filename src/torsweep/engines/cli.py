@@ -46,7 +46,7 @@ def prepare_command(
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of experiment.yaml; may be repeated."),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for an engine at work in RUN_DIR instead of refusing.")
+        bool, typer.Option("--wait", help="Wait for an engine at work in that folder instead of refusing.")
     ] = False,
 ) -> None:
     """Write run.json, which says everything an engine needs, into a run directory."""

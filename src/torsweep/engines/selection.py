@@ -112,7 +112,8 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
         for name in experiment_engines:
             lack = lacking(name)
             if not lack:
-                return Choice(name, "; ".join(passed_over) or "the first that the experiment lists")
+                listed = "the first" if len(experiment_engines) > 1 else "the only one"
+                return Choice(name, "; ".join(passed_over) or f"{listed} that the experiment lists")
             passed_over.append(lack)
         raise ToolMissing(f"no engine of this experiment can run here: {'; '.join(passed_over)}")
     if request not in _BY_KIND or find_engine(request).name not in experiment_engines:

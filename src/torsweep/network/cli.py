@@ -53,7 +53,8 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Which network of this configuration.")],
     out: Annotated[Path, _out(NETWORK_FOLDER)],
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of CONFIG.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the configuration; repeatable."),
     ] = None,
 ) -> None:
     """Sample a network: the same bytes for the same configuration and seed."""

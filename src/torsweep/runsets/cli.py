@@ -72,7 +72,7 @@ def import_command(
             "--as",
             metavar="NAME",
             parser=_Named(IMPORT_FOLDER),
-            help="Its name below results/imports, or a folder.",
+            help="Name of the import, a folder below results/imports; or the path of a folder.",
         ),
     ],
 ) -> None:

@@ -159,8 +159,8 @@ def _opening(summary: Summary) -> tuple[str, ...]:
     provenance = summary.provenance
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
     warm_up = duration_text(provenance.warm_up_ns)
-    under_way = "downloads under way then are at risk from then on"
-    cut = f"the first {warm_up} are cut ({under_way}), then " if provenance.warm_up_ns else ""
+    under_way = "downloads under way then count from then on"
+    cut = f"warm-up of {warm_up} cut ({under_way}), " if provenance.warm_up_ns else ""
     run = (
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
         f"{plan_networks_text(provenance)}; {cut}{measured} measured. "

@@ -102,21 +102,22 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="N",
-            help="How many networks, 8 when left out; a later call can add more, at a price. For one network"
-            " of tornettools: how many seeds.",
+            help="How many networks, 8 when left out; a later call can add more, with wider intervals. For"
+            " one network of tornettools: how many seeds.",
         ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Instead: as many networks, measured as long, as show the smallest change in this time.",
+            help="In place of --networks: as many, measured as long, as show the smallest change in it.",
         ),
     ] = None,
     shows: Annotated[
         str | None,
         typer.Option(
-            metavar="CHANGE", help="Instead: as many as are likely to show this change, such as 5%."
+            metavar="CHANGE",
+            help="In place of --networks: as many as are likely to show this change, such as 5%.",
         ),
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from torsweep.config.experiment import Experiment
+from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.network import NetworkConfig
 from torsweep.config.traffic import KIND_NAMES, AnyKind
 from torsweep.engines.run_spec import RUN_FILE
@@ -150,7 +151,11 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     networks = len(experiment.seeds)
     yield f"study     {play.study.folder}"
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
-    standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in plan.builds.items())
+    names = {STOCK_TOR: "Debian's tor"}
+    standing = (
+        f"{names.get(name, name)} {'stands' if stands else 'to be built'}"
+        for name, stands in plan.builds.items()
+    )
     yield f"builds    {', '.join(standing)}"
     each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
     runs, finished = SIDES * networks, _finished(play, experiment)

@@ -185,7 +185,7 @@ def test_a_panel_without_downloads_says_so(source: Source, tmp_path: Path) -> No
     with style():
         figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
     columns = len(figure.axes) // 2
-    said = [["a network has no first byte" in text.get_text() for text in axis.texts] for axis in figure.axes]
+    said = [["got its first byte" in text.get_text() for text in axis.texts] for axis in figure.axes]
     assert [any(panel) for panel in said] == [False] * columns + [True] * columns
 
 

@@ -105,7 +105,7 @@ def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> 
         "cellsim 0.1.0 (a model of tor)",
         "era 2012",
         "4 networks (seeds 1–4)",
-        "first 30 s are cut",
+        "warm-up of 30 s cut",
         "Baseline: 100ms, ewma",
         "t-intervals over 4 networks",
         "Bonferroni over the 5 variants",

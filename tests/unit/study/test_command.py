@@ -128,7 +128,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     assert (code, stand_ins, list(tmp_path.iterdir())) == (0, [], [])
     said = dict(line.split(None, 1) for line in out.splitlines()[1:])
     assert said["engine"] == "emulation, network ci: as a test says so"
-    assert said["builds"] == "stock to be built"
+    assert said["builds"] == "Debian's tor to be built"
     assert said["runs"] == "8 (2 on each of 4 networks), 2 min measured, 0 of them finished"
     assert said["time"].endswith("at a time")
     assert said["takes"].endswith("MB of disk")

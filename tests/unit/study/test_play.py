@@ -34,9 +34,7 @@ def test_the_command_line() -> None:
 
 def test_a_pipeline_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "_call", lambda command: -signal.SIGKILL)
-    with pytest.raises(
-        TorsweepError, match=r"exit code -9; the same command continues"
-    ):
+    with pytest.raises(TorsweepError, match=r"exit code -9; the same command continues"):
         PLAY.run()
 
 

@@ -57,7 +57,10 @@ def for_tornettools_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="DIR", parser=OutputFolder(TORNETTOOLS_FOLDER), help="For tornettools to parse."
+            "--out",
+            metavar="DIR",
+            parser=OutputFolder(TORNETTOOLS_FOLDER),
+            help="Folder to write, for tornettools.",
         ),
     ],
 ) -> None:

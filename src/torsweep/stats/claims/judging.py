@@ -324,9 +324,9 @@ def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
         more = f"; and {len(shown[NO]) - MOST_NAMED} more" if len(shown[NO]) > MOST_NAMED else ""
         return CONTRADICTED, f"{len(shown[NO])} of {len(answers)} comparisons contradict it: {named}{more}"
     if len(shown[NO_DIFFERENCE]) == len(answers):
-        return NO_DIFFERENCE, f"all {len(answers)} comparisons show no change as large as the margin"
+        return NO_DIFFERENCE, _all_show(answers, "no change as large as the margin")
     if len(shown[YES]) == len(answers):
-        return HOLDS, f"all {len(answers)} comparisons show it"
+        return HOLDS, _all_show(answers, "it")
     return INCONCLUSIVE, _parts(shown[YES], shown[NO_DIFFERENCE], shown[UNCLEAR], "it")
 
 
@@ -339,7 +339,13 @@ def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
         return HOLDS, _parts(shown, same, unclear, "a change")
     if unclear:
         return INCONCLUSIVE, _parts(shown, same, unclear, "a change")
-    return NO_DIFFERENCE, f"all {len(answers)} comparisons show no change as large as the margin"
+    return NO_DIFFERENCE, _all_show(answers, "no change as large as the margin")
+
+
+def _all_show(answers: Sequence[Answer], what: str) -> str:
+    return (
+        f"all {len(answers)} comparisons show {what}" if len(answers) > 1 else f"the comparison shows {what}"
+    )
 
 
 def _parts(shown: Sequence[Answer], same: Sequence[Answer], unclear: Sequence[Answer], what: str) -> str:
