@@ -16,7 +16,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
+from torsweep.engines.prepare import build_run, finished_run, run_settings, write_run
 from torsweep.engines.shadow import directory, preflight
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
@@ -68,7 +68,7 @@ def _provenance(folder: Path) -> dict[str, Any]:
 def test_a_variant_runs_to_the_end(variant: str, prepare: Prepare, built_tor: BuiltTor) -> None:
     folder = prepare(variant)
     run_shadow(folder, ShadowSettings(), _say)
-    assert run_status(folder).complete
+    finished_run(folder)
     streams = pl.read_parquet(folder / "streams.parquet")
     complete = streams.filter(pl.col("outcome") == "complete")
     assert "web" in set(complete["kind"])

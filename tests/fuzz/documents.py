@@ -34,7 +34,6 @@ from torsweep.network.relays_import import import_relays
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -84,14 +83,6 @@ def reseal_network(folder: Path) -> None:
     file = folder / "network" / NETWORK_FILE
     document = json.loads(file.read_text())
     document["latency_sha256"] = sha256_of_file(folder / "network" / LATENCY_FILE)
-    file.write_text(json.dumps(document))
-
-
-def _reseal_plan(folder: Path) -> None:
-    """plan.json with the checksum of the damaged claims."""
-    file = folder / "summaries" / PLAN_FILE
-    document = json.loads(file.read_text())
-    document["tables"][CLAIMS_FILE] = sha256_of_file(folder / "summaries" / CLAIMS_FILE)
     file.write_text(json.dumps(document))
 
 
@@ -148,14 +139,6 @@ def _matrix(folder: Path) -> None:
     np.fill_diagonal(apart, 0)
     text = "\n".join(" ".join(f"{cell:.1f}" for cell in row) for row in apart)
     (folder / "matrix.txt").write_text(text + "\n")
-    pairs = [f"{i + 1},{j + 1} {apart[i, j]:.1f}" for i in range(HOSTS) for j in range(i)]
-    (folder / "p2psim.txt").write_text(f"topology E2EGraph {HOSTS}\n" + "\n".join(pairs) + "\n")
-    probes = [
-        f"10.0.0.{i} --> 10.0.0.{j} 1 {int(apart[i, j] * 1000) + 500} 500"
-        for i in range(HOSTS)
-        for j in range(i)
-    ]
-    (folder / "king.txt").write_text("\n".join(probes) + "\n")
     (folder / "matrix.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     nodes = "".join(f"node [\n id {host}\n]\n" for host in range(HOSTS))
     edge = 'edge [\n source {0}\n target {1}\n latency "{2:.3f} ms"\n packet_loss 0.0\n]\n'
@@ -181,20 +164,11 @@ def _relayinfo(folder: Path) -> None:
 
 
 def _rates(folder: Path) -> None:
-    days = [
-        f'"C{n}","C{n}","2012-01-0{d}",{1000 * n + d},{500 * n},{10 + n},100'
-        for n in range(1, 6)
-        for d in (1, 2)
-    ]
-    head = "country,country_code,date,download_kbps,upload_kbps,total_tests,distance_miles"
-    (folder / "netindex.csv").write_text("\n".join([head, *days]) + "\n")
     tiles = pl.DataFrame(
         {"avg_d_kbps": [1000, 50_000, 90_000], "avg_u_kbps": [500, 9000, 40_000], "tests": [1, 9, 2]}
     )
     tiles.write_csv(folder / "tiles.csv")
     tiles.write_parquet(folder / "tiles.parquet")
-    countries = {code: {"down_mbits": 10.5 * n, "up_mbits": 2.0 * n} for n, code in enumerate("ABC", 1)}
-    (folder / "speedtest.json").write_text(json.dumps({"countries": countries, "cities": {}}))
     vertex = ' node [\n id {0}\n host_bandwidth_down "{1} Kibit"\n host_bandwidth_up "{2} Kibit"\n ]\n'
     graph = "".join(vertex.format(n, 1000 * n, 500 * n) for n in range(1, 4))
     (folder / "networkinfo.gml").write_text(f"graph [\n{graph}]\n")
@@ -241,7 +215,6 @@ _CHECK = ("config", "check", "{in}/experiment.yaml")
 _COLLECT = ("results", "collect", f"{{in}}/{RUN_NAME}", "--network", "tiny", "--out", "{out}")
 _REFILL_SWEEP = str(EXPERIMENTS / "refill_sweep/experiment.yaml")
 _SUMMARIZE = ("results", "summarize", _REFILL_SWEEP, "--tables", "{in}/tables", "--out", "{out}")
-_CLAIMS = ("results", "claims", "{in}/summaries")
 
 _Make = Callable[[Path], None]
 
@@ -290,9 +263,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         Target("network.json", _JSON, DOCUMENT_KINDS, _DESCRIBE, fuzzed_network),
         Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT_KINDS, _COLLECT, _run),
         Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT_KINDS, _COLLECT, _run),
-        Target("claims", "summaries/claims.json", DOCUMENT_KINDS, _CLAIMS, _plan, None, _reseal_plan),
         _relays("relayinfo.json", "relayinfo", _relayinfo, DOCUMENT_KINDS),
-        _bandwidth("speedtest.json", "speedtest", DOCUMENT_KINDS),
         _sampled("relay_population", POPULATION_FILE),
         _sampled("client_bandwidth", BANDWIDTH_FILE),
     ),
@@ -305,12 +276,10 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         Target("streams of a run", _STREAMS, BYTE_KINDS, _COLLECT, _run),
         Target("tables of a plan", "tables/streams.parquet", BYTE_KINDS, _SUMMARIZE, _plan),
     ),
-    "CSV": (_bandwidth("netindex.csv", "netindex"), _bandwidth("tiles.csv", "ookla-open")),
+    "CSV": (_bandwidth("tiles.csv", "ookla-open"),),
     "text": (
         _latency("matrix.txt", "matrix", *_MS),
         _latency("matrix.gz", "matrix", *_MS, kinds=BYTE_KINDS),
-        _latency("p2psim.txt", "p2psim", *_MS),
-        _latency("king.txt", "king-measurements", "--unit", "us"),
         _latency("atlas.gml", "gml"),
         _bandwidth("networkinfo.gml", "networkinfo"),
     ),

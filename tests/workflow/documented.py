@@ -30,7 +30,7 @@ NOT_RUN = {
     "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
     "torsweep tor build --jobs 4": TOR,
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
-    "torsweep tor build --experiment NAME --jobs 4": TOR,
+    "snakemake --cores 4 NAME --until build_tor --config engine=shadow": TOR,
     "torsweep tor build --git ../tor --revision my-branch": TOR,
     "torsweep tor build --git ../tor --revision tor-0.4.7.13 --series none": TOR,
     "torsweep tor build --patch kist-idle.patch": TOR,
@@ -40,7 +40,9 @@ NOT_RUN = {
     " snakemake --cores 4 refill_sweep": SHADOW,
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
-    "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
+    "torsweep latency import matrix --format matrix --unit us --out imported/king": (
+        "needs a file from the data set's home"
+    ),
     "snakemake --cores 2 refill_sweep --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
     "      engine=emulation,cellsim+tcp=linux_6_18 runs=all": REAL_TIME,
     "snakemake --cores 8 refill_sweep --config engine=emulation,cellsim": (
@@ -68,9 +70,6 @@ NOT_RUN = {
     "torsweep shadow run RUN_DIR --keep-logs": SHADOW,
     "torsweep shadow for-tornettools RUN_DIR --out COLLECTION/RUN": SHADOW,
     "tornettools parse -c 360 COLLECTION/RUN": "is another project's program",
-    "torsweep network describe look --summary results/summaries/… --live-tor tor_metrics.json": (
-        "needs the summary of a plan: tests/unit/live"
-    ),
     "tornettools plot COLLECTION": "is another project's program",
 }
 """Commands that the test leaves out, and why."""
@@ -89,7 +88,7 @@ PUT_IN = {
     "latency import atlas_v201801.shadow_v2.gml.xz --format gml --out imported/latency": (
         "latency import atlas.gml --format gml --out imported/atlas"
     ),
-    "bandwidth import FILE --format FORMAT": "bandwidth import netindex.csv --format netindex",
+    "bandwidth import FILE --format FORMAT": "bandwidth import tiles.csv --format ookla-open",
     "relays import FILE --format FORMAT": "relays import relayinfo.json --format relayinfo",
 }
 """What stands for the words in capitals."""

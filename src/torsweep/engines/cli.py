@@ -1,7 +1,6 @@
 """``torsweep run``: prepare a run directory for an engine, and say how a run stands.
 
     torsweep run prepare refill_sweep --network DIR --variant refill_interval=10ms --out RUN_DIR
-    torsweep run status RUN_DIR
 
 In: the command line. Out: run.json in RUN_DIR; or a line on standard output and an exit code.
 """
@@ -78,15 +77,3 @@ def prepare_command(
     typer.echo(f"{out}: {state}: {chosen.key}; era {run.era}; engine {run.engine}{why}")
     for line in parted_hosts(run, network):
         typer.echo(f"  {line}")
-
-
-@run_app.command("status")
-def status_command(
-    run_directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="A run directory.")],
-) -> None:
-    """Say whether a run is complete; the exit code is 0 only then."""
-    from torsweep.engines.prepare import run_status
-
-    status = run_status(run_directory)
-    typer.echo(f"{run_directory}: {status.text}")
-    raise typer.Exit(0 if status.complete else 1)

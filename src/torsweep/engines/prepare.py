@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -323,14 +322,6 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class RunStatus:
-    """How a run stands, in words, and whether its tables are whole."""
-
-    complete: bool
-    text: str
-
-
 def finished_run(run_directory: Path) -> dict[str, Any]:
     """What the engine says of the run in ``run_directory``, which it has finished.
 
@@ -340,16 +331,3 @@ def finished_run(run_directory: Path) -> dict[str, Any]:
     if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
         raise changed_since("has changed since the engine ran", run_directory / RUN_FILE, run_directory)
     return provenance
-
-
-def run_status(run_directory: Path) -> RunStatus:
-    """How the run in ``run_directory`` stands. Raises InputError when no run was prepared there."""
-    run = read_run(run_directory)
-    if not (run_directory / PROVENANCE_FILE).exists():
-        return RunStatus(False, f"prepared for {run.engine}, not complete")
-    try:
-        provenance = finished_run(run_directory)
-    except InputError as error:
-        return RunStatus(False, str(error))
-    engine = f"{provenance.get('engine')} {provenance.get('engine_version')}"
-    return RunStatus(True, f"complete, by {engine} in {provenance.get('wall_s')} s")

@@ -1,20 +1,18 @@
-"""Graphs: those in GML are read, as Shadow, tornettools and networkx write them; those in GraphML written.
+"""Graphs in GML, as Shadow, tornettools and networkx write them.
 
-In: a file, plain or packed, and the names of the attributes that are wanted; or attributes and elements. Out:
-:class:`Gml`, its nodes and its edges as frames of text; or a document. The layout of the lines of GML is
-free; lists inside a node or an edge are passed over.
+In: a file, plain or packed, and the names of the attributes that are wanted. Out: :class:`Gml`, its nodes and
+its edges as frames of text. The layout of the lines is free; lists inside a node or an edge are passed over.
 
-networkx reads and writes the same, more than ten times as slowly where every host has an edge to every other
+networkx reads the same, more than ten times as slowly where every host has an edge to every other
 (docs/decisions/0014-graphs-without-networkx.md); tests compare the two.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -104,44 +102,4 @@ def _attributes(bodies: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
         .str.strip_chars('"')
         .alias(name)
         for name in names
-    )
-
-
-class Attribute(NamedTuple):
-    """An attribute of nodes or of edges: GraphML's type of it, such as ``string`` or ``long``."""
-
-    of: Literal["node", "edge"]
-    name: str
-    type: str = "string"
-
-
-def node_line(name: str, attributes: Mapping[str, object]) -> str:
-    """The element of a node. Nothing is escaped: names and values have no ``<``, ``&`` or quotes."""
-    data = "".join(f'<data key="{key}">{value}</data>' for key, value in attributes.items())
-    return f'<node id="{name}">{data}</node>'
-
-
-def document(
-    attributes: Iterable[Attribute],
-    direction: Literal["directed", "undirected"],
-    elements: Iterable[str],
-    remark: str = "",
-) -> str:
-    """The document of ``elements``, lines of nodes and then of edges; ``remark`` stands before the graph."""
-    keys = [
-        f'<key id="{one.name}" for="{one.of}" attr.name="{one.name}" attr.type="{one.type}"/>'
-        for one in attributes
-    ]
-    return "\n".join(
-        [
-            '<?xml version="1.0" encoding="utf-8"?>',
-            *([f"<!-- {remark} -->"] if remark else []),
-            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-            *keys,
-            f'<graph edgedefault="{direction}">',
-            *elements,
-            "</graph>",
-            "</graphml>",
-            "",
-        ]
     )

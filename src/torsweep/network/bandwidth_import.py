@@ -1,28 +1,23 @@
 """Import of client bandwidths measured by others.
 
-In: a Net Index CSV, a Speedtest JSON, Ookla Open Data tiles (CSV or Parquet), or tornettools'
-``networkinfo_staging.gml``. Out: a folder with ``bandwidth.json``, quantile tables for the sampler.
+In: Ookla Open Data tiles (CSV or Parquet), or tornettools' ``networkinfo_staging.gml``. Out: a folder with
+``bandwidth.json``, quantile tables for the sampler.
 
-Each format gives regions with mean rates and how much each counts: Net Index the tests of a country
-over the days in the file, Speedtest every country alike, tiles their tests, GML every vertex alike.
+Each format gives regions with mean rates and how much each counts: tiles their tests, GML every vertex alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, Field
 
-from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv, read_frame
 from torsweep.formats.graphs import read_gml
-from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import whole_text
 from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, write_bandwidth
 from torsweep.network.exact import Floats
 from torsweep.provenance import sha256_of_file
@@ -30,7 +25,7 @@ from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import BANDWIDTHS_FOLDER
 
-BANDWIDTH_FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
+BANDWIDTH_FORMATS = ("ookla-open", "networkinfo")
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
@@ -53,22 +48,6 @@ def _most(column: str) -> float:
     return _FASTEST_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
 
 
-_Mbits = Annotated[float, Field(strict=True, ge=0, le=_FASTEST_BYTES_PER_S / _PER_MBIT)]
-
-
-class _SpeedtestCountry(BaseModel):
-    """Mean rates of a country, Mbit/s."""
-
-    down_mbits: _Mbits
-    up_mbits: _Mbits
-
-
-class Speedtest(BaseModel):
-    """A table of Speedtest's, of which only the countries count."""
-
-    countries: Annotated[dict[str, _SpeedtestCountry], Field(min_length=1)]
-
-
 class Regions(NamedTuple):
     """Mean rates in bytes/s and weights, each (regions,)."""
 
@@ -77,14 +56,9 @@ class Regions(NamedTuple):
     weight: np.ndarray
 
 
-def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None = None) -> list[str]:
-    """Write ``out`` and return the lines to print. Raises InputError naming what is wrong where.
-
-    With ``year``, days of another year in a Net Index file do not count.
-    """
+def import_bandwidth(file: Path, file_format: str, out: Path) -> list[str]:
+    """Write ``out`` and return the lines to print. Raises InputError naming what is wrong where."""
     readers: dict[str, Callable[[Path], Regions]] = {
-        "netindex": lambda path: _net_index(path, year),
-        "speedtest": _speedtest,
         "ookla-open": _ookla_open,
         "networkinfo": _networkinfo,
     }
@@ -93,7 +67,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
             "no such format", key="--format", value=file_format, accepted=", ".join(BANDWIDTH_FORMATS)
         )
     regions = readers[file_format](file)
-    origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "year": year}
+    origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format}
     with whole_directory(out, BANDWIDTHS_FOLDER) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
@@ -124,39 +98,20 @@ def _regions(rows: Iterable[tuple[float, float, float]], file: Path) -> Regions:
     return regions
 
 
-def _net_index(file: Path, year: int | None) -> Regions:
-    """``country_daily_speeds``: a line for each country and day, kbit/s."""
-    down, up, tests = columns = ("download_kbps", "upload_kbps", "total_tests")
-    days = _numbers(read_csv(file, None), ("country_code", "date"), columns, file)
-    if year is not None:
-        days = days.filter(pl.col("date").str.starts_with(f"{year}-"))
-    weight = pl.col(tests)
-    means = [(pl.col(rate) * weight).sum() / weight.sum() * _PER_KBIT for rate in (down, up)]
-    countries = days.group_by("country_code", maintain_order=True).agg(*means, weight.sum())
-    return _regions(countries.filter(weight > 0).select(columns).iter_rows(), file)
-
-
-def _speedtest(file: Path) -> Regions:
-    """``{"countries": {CODE: {"down_mbits": …, "up_mbits": …}}}``, without the countries of rate 0."""
-    table = validate(Speedtest, parse_json(whole_text(file), file), file)
-    rates = [(each.down_mbits * _PER_MBIT, each.up_mbits * _PER_MBIT) for each in table.countries.values()]
-    return _regions([(down, up, 1.0) for down, up in rates], file)
-
-
 def _ookla_open(file: Path) -> Regions:
     """A line for each tile (``avg_d_kbps``, ``avg_u_kbps``, ``tests``), weighted by tests."""
     columns = ("avg_d_kbps", "avg_u_kbps", "tests")
     is_parquet = file.suffix == ".parquet"
     tiles = read_frame(file, columns).drop_nulls() if is_parquet else read_csv(file, None)
     down, up, tests = (pl.col(name) for name in columns)
-    rates = _numbers(tiles, (), columns, file).select(down * _PER_KBIT, up * _PER_KBIT, tests)
+    rates = _numbers(tiles, columns, file).select(down * _PER_KBIT, up * _PER_KBIT, tests)
     return _regions(rates.iter_rows(), file)
 
 
-def _numbers(table: pl.DataFrame, texts: Sequence[str], numbers: Sequence[str], file: Path) -> pl.DataFrame:
-    """``texts`` and ``numbers`` of ``table``; InputError for a missing column and a number out of range."""
-    if not {*texts, *numbers} <= set(table.columns):
-        accepted = ", ".join((*texts, *numbers))
+def _numbers(table: pl.DataFrame, numbers: Sequence[str], file: Path) -> pl.DataFrame:
+    """``numbers`` of ``table``; InputError for a missing column and a number out of range."""
+    if not set(numbers) <= set(table.columns):
+        accepted = ", ".join(numbers)
         raise InputError("columns are missing", file=file, value=table.columns, accepted=accepted)
     for name in numbers:
         fits = table[name].cast(pl.Float64, strict=False).is_between(0, _most(name)).fill_null(False)
@@ -164,7 +119,7 @@ def _numbers(table: pl.DataFrame, texts: Sequence[str], numbers: Sequence[str], 
             row = int((~fits).arg_max() or 0)
             key, value, accepted = f"row {row + 1}, {name}", table[name][row], f"0 to {_most(name):g}"
             raise InputError("is no number in range", file=file, key=key, value=value, accepted=accepted)
-    return table.select(*texts, *(pl.col(name).cast(pl.Float64) for name in numbers))
+    return table.select(pl.col(name).cast(pl.Float64) for name in numbers)
 
 
 def _networkinfo(file: Path) -> Regions:

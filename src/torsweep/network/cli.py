@@ -6,7 +6,6 @@ that only one command needs are imported inside it, so that sampling a network d
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -15,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import (
     BANDWIDTHS_FOLDER,
@@ -23,7 +22,6 @@ from torsweep.storage.folders import (
     NETWORK_FOLDER,
     RELAYS_FOLDER,
     FolderKind,
-    OutputFile,
     OutputFolder,
 )
 
@@ -37,14 +35,6 @@ _OUT_HELP = "Folder to write; one that this command wrote before is replaced."
 
 def _out(kind: FolderKind) -> typer.models.OptionInfo:
     return typer.Option("--out", parser=OutputFolder(kind), help=_OUT_HELP)
-
-
-def _out_file(metavar: str, signature: str, what: str) -> typer.models.OptionInfo:
-    help_ = f"{what} to write, whole or not at all."
-    return typer.Option("--out", metavar=metavar, parser=OutputFile(signature), help=help_)
-
-
-_Directory = Annotated[Path, typer.Argument(help="A network directory.")]
 
 
 @network_app.command()
@@ -90,36 +80,11 @@ def _waiting(doing: str) -> AbstractContextManager[object]:
     return progress
 
 
-@network_app.command()
-def graph(
-    directory: _Directory,
-    out: Annotated[Path, _out_file("FILE.graphml", "torsweep-network-graph", "GraphML file")],
-    nearest: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only each host's edges to the N others with the shortest RTTs."),
-    ] = None,
-) -> None:
-    """Write a network as a graph, for other programs to show: hosts with their rates, RTTs between them."""
-    from torsweep.network.graphs import network_graph
-    from torsweep.network.model import read_network
-    from torsweep.storage import write_text
-
-    if out.suffix != ".graphml":
-        raise InputError("is no name of a GraphML file", key="--out", value=out, accepted="FILE.graphml")
-    network, latencies = read_network(directory)
-    text = network_graph(network, latencies, nearest)
-    write_text(out, text)
-    edges = text.count("<edge ")
-    print(f"{out}: {network.node_count:,} hosts, {edges:,} edges, {len(text) / 1e6:.1f} MB")
-
-
 @latency_app.command("import")
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
     out: Annotated[Path, _out(LATENCIES_FOLDER)],
-    file_format: Annotated[
-        str, typer.Option("--format", help="king-matrix, king-measurements, p2psim, matrix or gml.")
-    ],
+    file_format: Annotated[str, typer.Option("--format", help="matrix or gml.")],
     unit: Annotated[
         str | None,
         typer.Option(
@@ -137,42 +102,16 @@ def import_latency(
     _print_imported(file, lambda: run(file, file_format, unit, out, one_way=one_way))
 
 
-@latency_app.command("fetch-king")
-def fetch_king(
-    out: Annotated[Path, _out(LATENCIES_FOLDER)],
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the data set, if not its home.")
-    ] = None,
-) -> None:
-    """Download the King matrix from its official home, check it and import it."""
-    from torsweep.network.latency_import import KING_FILE, KING_HOME, download_king
-    from torsweep.network.latency_import import import_latency as run
-
-    file = out.parent / f"{out.name}-{KING_FILE}"
-    if os.path.lexists(file):
-        raise OutputError(
-            f"{file}: is there already; accepted: a new file, or `torsweep latency import` of this one"
-        )
-    home = base_url or KING_HOME
-    with _waiting(f"downloading {file}"):
-        checksum = download_king(home, file)
-    print(f"sha256: {checksum}  {file}")
-    _print_imported(file, lambda: run(file, "king-matrix", "us", out, origin=home))
-
-
 @bandwidth_app.command("import")
 def import_bandwidth(
     file: Annotated[Path, typer.Argument(help="Measured client bandwidths.")],
     out: Annotated[Path, _out(BANDWIDTHS_FOLDER)],
-    file_format: Annotated[
-        str, typer.Option("--format", help="netindex, speedtest, ookla-open or networkinfo.")
-    ],
-    year: Annotated[int | None, typer.Option(help="Only this year's days of a Net Index file.")] = None,
+    file_format: Annotated[str, typer.Option("--format", help="ookla-open or networkinfo.")],
 ) -> None:
     """Import client bandwidths. Use them as client_bandwidth: {file: OUT}."""
     from torsweep.network.bandwidth_import import import_bandwidth as run
 
-    _print_imported(file, lambda: run(file, file_format, out, year))
+    _print_imported(file, lambda: run(file, file_format, out))
 
 
 @relays_app.command("import")
@@ -197,16 +136,6 @@ def describe_command(
     experiment: Annotated[
         str, typer.Option(help="Whose clients ask: the name of an experiment, or its experiment.yaml.")
     ] = "refill_sweep",
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            help="Summary of a plan that ran on it: says how much relays were used in the baseline."
-        ),
-    ] = None,
-    live_tor: Annotated[
-        Path | None,
-        typer.Option(help="OnionPerf's or tornettools' file of public Tor, to compare --summary with."),
-    ] = None,
     fit_load: Annotated[
         float | None,
         typer.Option(
@@ -214,20 +143,15 @@ def describe_command(
         ),
     ] = None,
 ) -> None:
-    """Say what a network is like: capacity, latencies, bandwidths, load; and how close it is to live Tor."""
+    """Say what a network is like: capacity, latencies, bandwidths, load."""
     import json
     from dataclasses import asdict
 
     from torsweep.config.experiment import load_experiment
-    from torsweep.errors import InputError
     from torsweep.network import describe as description
     from torsweep.network.model import read_network
     from torsweep.stats.fit_load import fit_load as fitted_load
-    from torsweep.stats.likeness import likeness, likeness_lines
 
-    if live_tor is not None and summary is None:
-        problem = "has nothing to be compared with"
-        raise InputError(problem, key="--live-tor", value=str(live_tor), accepted="--summary DIR as well")
     loaded = load_experiment(experiment)
     if not description.pauses(loaded.traffic.web):
         problem = "this experiment has no web clients that pause between downloads"
@@ -235,16 +159,13 @@ def describe_command(
         raise InputError(problem, key="--experiment", value=experiment, accepted=accepted)
     network, latencies = read_network(directory)
     described = description.describe(network, latencies, loaded.traffic)
-    alike = None if summary is None else likeness(summary, live_tor)
     if not as_json:
         description.print_description(described)
-        print(*likeness_lines(alike) if alike else (), sep="\n", end="\n" if alike else "")
     fitted = None
     if fit_load is not None:
         fitted = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
     if as_json:
-        more = {} if alike is None else {"runs": alike.document()}
-        more |= {} if fitted is None else {"fitted_load": asdict(fitted)}
+        more = {} if fitted is None else {"fitted_load": asdict(fitted)}
         print(json.dumps({**described.document(), **more}, indent=1))
     elif fitted is not None:
         print(fitted.conclusion)

@@ -20,7 +20,6 @@ from rich.table import Table
 from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
 from torsweep.formats.files import MIB
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.capacity import ByWeight, MaximumFlow, by_weight, maximum_flow
 from torsweep.network.load import (
     Offered,
     asked_at_once,
@@ -31,7 +30,7 @@ from torsweep.network.load import (
     written_text,
 )
 from torsweep.network.model import POSITIONS, Latencies, Network
-from torsweep.network.path_chances import path_chances
+from torsweep.network.path_chances import ByWeight, by_weight, path_chances
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 
@@ -97,7 +96,6 @@ class Description:
     bandwidth_weights: dict[str, int]
     quantiles: dict[str, list[float]]
     load: dict[str, Offered]
-    maximum_flow: MaximumFlow
     by_weight: ByWeight | None
     regime: Regime
 
@@ -144,7 +142,6 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
         bandwidth_weights=network.bandwidth_weights,
         quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
         load=offered_load(network, round_trip_s, traffic),
-        maximum_flow=maximum_flow(network),
         by_weight=None if chances is None else by_weight(network, chances),
         regime=_regime(network, round_trip_s, web),
     )
@@ -310,8 +307,8 @@ def _capacity_table(description: Description) -> Table:
 
 
 def _traffic_table(description: Description) -> Table:
-    flow, chosen = description.maximum_flow, description.by_weight
-    rows = [("at most, on any circuits", flow.bytes_per_s, flow.limit_text)]
+    chosen = description.by_weight
+    rows: list[tuple[str, int, str]] = []
     if chosen is None:
         rows.append(("on circuits by weight", 0, "the weights leave no circuit"))
     else:
@@ -324,10 +321,9 @@ def _traffic_table(description: Description) -> Table:
     load = {kind: offered.bytes_per_s for kind, offered in description.load.items()}
     by_kind = ", ".join(f"{kind} {rate / MIB:.2f}" for kind, rate in load.items())
     rows.append(("clients ask for", sum(load.values()), by_kind))
-    table = Table("traffic", "MiB/s", "of the most", "", title="What circuits carry")
+    table = Table("traffic", "MiB/s", "", title="What circuits carry")
     for name, rate, note in rows:
-        share = f"{rate / flow.bytes_per_s:.2f}" if flow.bytes_per_s else "–"
-        table.add_row(name, f"{rate / MIB:.2f}", share, note)
+        table.add_row(name, f"{rate / MIB:.2f}", note)
     return table
 
 

@@ -1,8 +1,7 @@
-"""Graphs of networks for and from other programs: latencies read from GML, a network written as GraphML.
+"""Latencies read from a network's graph in GML.
 
-In: a file (Shadow's, or the Atlas that tornettools runs on) whose edges have a ``latency`` of one direction;
-or a network with its latencies. Out: :class:`GraphLatencies`; or, for Gephi, Cytoscape, networkx and igraph,
-an undirected graph: a node for each host with its kind and rates, an edge with the RTT for each pair.
+In: a file (Shadow's, or the Atlas that tornettools runs on) whose edges have a ``latency`` of one direction.
+Out: :class:`GraphLatencies`.
 
 An edge is the path between its ends, as tornettools has Shadow take it (``use_shortest_path: false``); two
 nodes without one are as far apart as the shortest path over edges. An RTT is the way there and the way back,
@@ -22,9 +21,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from torsweep.errors import InputError
-from torsweep.formats.graphs import Attribute, Gml, document, node_line, read_gml
+from torsweep.formats.graphs import Gml, read_gml
 from torsweep.network.exact import Floats
-from torsweep.network.model import Host, Latencies, Network
 from torsweep.ranges import MOST_RTT_US
 
 _MICROSECONDS_PER = {
@@ -138,70 +136,3 @@ def _latencies(edges: pl.DataFrame, unit: str | None, file: Path) -> Floats:
 
 def _name(edges: pl.DataFrame, edge: int) -> str:
     return f"edge from {edges['source'][edge]} to {edges['target'][edge]}"
-
-
-GRAPH_SIGNATURE = "torsweep-network-graph"
-"""A text in the first lines of each file, by which the command recognises its own files."""
-
-MOST_EDGES = 10_000_000
-"""A document of so many has 700 MB."""
-MOST_HOSTS = 20_000
-"""To find the nearest of so many takes about a minute and a half, and time grows with their square."""
-_BLOCK_CELLS = 1_000_000
-
-_RATES = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
-            "up_bytes_per_s")  # fmt: skip
-_ATTRIBUTES = (
-    Attribute("node", "kind"),
-    Attribute("node", "position"),
-    *(Attribute("node", name, "long") for name in _RATES),
-    Attribute("edge", "rtt_us", "long"),
-)
-
-
-def network_graph(network: Network, latencies: Latencies, nearest: int | None = None) -> str:
-    """The document of ``network``, whose hosts are apart as ``latencies`` says.
-
-    With ``nearest``, only the edges from each host to that many of the others, those of the shortest RTTs.
-    Raises InputError when there would be more than ``MOST_EDGES``, or there are more than ``MOST_HOSTS``.
-    """
-    hosts = network.hosts
-    one, other = _pairs(latencies, nearest)
-    names = np.array([host.name for host in hosts])
-    rtt_us = latencies.between(one, other)
-    ends = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us})
-    line = '<edge source="{}" target="{}"><data key="rtt_us">{}</data></edge>'
-    edges = ends.select(pl.format(line, "one", "other", "rtt_us"))
-    remark = f"{GRAPH_SIGNATURE}: seed {network.seed}, configuration {network.config_sha256}"
-    nodes = (node_line(host.name, _attributes(host)) for host in hosts)
-    return document(_ATTRIBUTES, "undirected", [*nodes, *edges.to_series()], remark)
-
-
-def _attributes(host: Host) -> dict[str, object]:
-    values = host.model_dump(mode="json")
-    kind = {"kind": values.get("kind") or type(host).__name__.lower()}
-    return kind | {key: values[key] for key in ("position", *_RATES) if key in values}
-
-
-def _pairs(latencies: Latencies, nearest: int | None) -> tuple[NDArray[np.integer], ...]:
-    """The ends of the edges, the lower one first, in order."""
-    nodes = latencies.hosts
-    if nodes > MOST_HOSTS:
-        raise InputError("too many for a graph", key="hosts", value=nodes, accepted=f"at most {MOST_HOSTS:,}")
-    count = nodes - 1 if nearest is None else min(nearest, nodes - 1)
-    if nodes * count > 2 * MOST_EDGES:
-        problem, accepted = "too many edges for a document", f"at most {2 * MOST_EDGES // nodes}"
-        raise InputError(problem, key="--nearest", value=count, accepted=accepted)
-    if count == nodes - 1:
-        return np.triu_indices(nodes, 1)
-    step = max(1, _BLOCK_CELLS // nodes)
-    chosen = []
-    for first in range(0, nodes, step):
-        rtt_us = latencies.rows(first, min(first + step, nodes))
-        here = np.arange(first, first + len(rtt_us))
-        rtt_us[here - first, here] = np.iinfo(np.int32).max
-        # Ties go to the host that comes first.
-        others = np.argsort(rtt_us, axis=1, kind="stable")[:, :count]
-        ends = np.repeat(here, count), others.ravel()
-        chosen.append(np.minimum(*ends) * nodes + np.maximum(*ends))
-    return np.divmod(np.unique(np.concatenate(chosen)), nodes)

@@ -1,24 +1,20 @@
 """Import of measured latencies.
 
-In: a file of King's, of p2psim's, a plain matrix, or a graph in GML. Out: a folder with ``latency.npz``,
+In: a matrix of RTTs, or a graph in GML. Out: a folder with ``latency.npz``,
 that holds a coordinate model fitted to the matrix and the matrix itself, and ``import.json`` with where it
 came from and its sanity statistics.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError
 from torsweep.network.exact import Floats
 from torsweep.network.graphs import read_graph
 from torsweep.network.latency import MODEL_FILE, CoordinateModel, check_model, write_model
@@ -38,7 +34,7 @@ from torsweep.network.latency_matrix import (
     symmetric,
 )
 from torsweep.provenance import sha256_of_file
-from torsweep.storage import whole_directory, whole_file
+from torsweep.storage import whole_directory
 from torsweep.storage.folders import LATENCIES_FOLDER
 
 IMPORT_FILE = "import.json"
@@ -48,12 +44,12 @@ _MOST_FIT_ERROR = 3.0
 
 
 def import_latency(
-    file: Path, file_format: str, unit: str | None, out: Path, *, one_way: bool = False, origin: str = ""
+    file: Path, file_format: str, unit: str | None, out: Path, *, one_way: bool = False
 ) -> list[str]:
     """Write ``out`` and return the lines to print. Raises InputError for a matrix not fit for use.
 
     With ``one_way`` the file's numbers are delays of one direction and are doubled; those of a graph in GML
-    always are, and mostly name their unit. ``origin`` is recorded beside the checksum.
+    always are, and mostly name their unit.
     """
     rtt_us, notes = _read(file, file_format, unit, one_way)
     summary = check_matrix(rtt_us, file)
@@ -77,7 +73,7 @@ def import_latency(
     source = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "unit": unit or ""}
     with whole_directory(out, LATENCIES_FOLDER) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
-        document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
+        document = {"source": source | {"one_way": one_way}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return [
         *_summary_lines(summary),
@@ -133,33 +129,3 @@ def _summary_lines(summary: MatrixSummary) -> list[str]:
         f"triangle violations: {100 * violations.of_inequalities:.1f} % of inequalities, "
         f"{100 * violations.of_triangles:.1f} % of triangles",
     ]
-
-
-KING_HOME = "https://pdos.csail.mit.edu/archive/p2psim/kingdata/"
-KING_FILE = "matrix"
-
-_TIMEOUT_S = 60
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-def download_king(base_url: str, file: Path) -> str:
-    """Download ``matrix`` under ``base_url`` to ``file``; its SHA-256.
-
-    Raises InputError for an address that is not ``https``, TorsweepError when the server refuses or breaks
-    off.
-    """
-    address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
-    parts = urllib.parse.urlsplit(address)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        problem = "not an address to download from"
-        raise InputError(problem, key="--base-url", value=base_url, accepted="https")
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:
-            content = answer.read()
-    except urllib.error.HTTPError as error:
-        raise TorsweepError(f"{address}: the server answered {error.code} {error.reason}") from None
-    except (http.client.HTTPException, OSError) as error:
-        raise TorsweepError(f"{address}: cannot be downloaded: {getattr(error, 'reason', error)}") from None
-    with whole_file(file) as temporary:
-        temporary.write_bytes(content)
-    return sha256_of_file(file)

@@ -1,29 +1,23 @@
-"""Measured latencies: King's own files, p2psim topologies, plain matrices, and whether they are fit for use.
+"""Measured latencies: matrices of RTTs, such as King's, and whether they are fit for use.
 
 In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, hosts) in microseconds, NaN
 where nothing was measured and on the diagonal; its statistics, to look at before trusting it; InputError for
 a file that holds no such matrix, and for one that no network could be made from.
 
-``king-matrix`` and ``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 or an
-empty cell off the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``,
-one line ``node 7`` per host, one line ``1,2 31400`` per pair, −1 where nothing was measured.
-``king-measurements``: one line ``12.10.83.40 --> 12.104.199.65 1 101667 59192`` per probe, always in
-microseconds; the RTT is the difference of the last two numbers, and the median of a pair's probes counts.
+``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 or an empty cell off the
+diagonal means not measured.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError
@@ -34,17 +28,10 @@ from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 GML = "gml"
 """Read by :mod:`torsweep.network.graphs`: it says more than a matrix."""
-LATENCY_FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
+LATENCY_FORMATS = ("matrix", GML)
 
-_LEAST_MEASURED = 0.5
-"""A host measured with fewer of the others than this is left out of raw measurements."""
 _LEAST_PAIRS = 0.1
-"""Of the pairs of hosts that a topology announces: memory is taken for what is there."""
-_PROBE = re.compile(r"(\S+) --> (\S+) -?\d{1,18} (\d{1,18}) (\d{1,18})")
-_TOPOLOGY = re.compile(r"topology E2EGraph (\d{1,6})")
-_PAIR = re.compile(r"(\d{1,6})\s*[,\s]\s*(\d{1,6})\s+(\S+)")
-_NOT_MEASURED = ("-1", "-1.0")
-
+"""The share of the pairs of hosts that has to have been measured."""
 _TRIANGLES = 400_000
 _LEAST_HOSTS = 8
 """With fewer hosts, a model of five coordinates and one height for each host has more numbers than the
@@ -61,10 +48,7 @@ def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
         raise InputError(
             "no such format", key="--format", value=file_format, accepted=", ".join(LATENCY_FORMATS)
         )
-    unit = checked_unit(unit)
-    if file_format == "king-measurements":
-        return _measurements(path)
-    return _p2psim(path, unit) if file_format == "p2psim" else _matrix(path, unit)
+    return _matrix(path, checked_unit(unit))
 
 
 def checked_unit(unit: str | None) -> str:
@@ -124,7 +108,7 @@ def _rtts_us(cells: Sequence[str], unit: str, path: Path, line: int) -> Floats:
     wrong = (rtts < 0) | (rtts > most)
     if wrong.any():
         column = int(wrong.argmax())
-        key = f"line {line}, column {column + 1}" if len(cells) > 1 else f"line {line}"
+        key = f"line {line}, column {column + 1}"
         accepted = f"0 to {most:g} {unit}; is the unit right?"
         if ";" in cells[column]:
             accepted = "commas or tabs between cells, points in numbers"
@@ -139,67 +123,6 @@ def _number(cell: str) -> float:
     except ValueError:
         return -1.0
     return -1.0 if cell and math.isnan(number) else number
-
-
-def _p2psim(path: Path, unit: str) -> Floats:
-    accepted = f"topology E2EGraph HOSTS, at most {MOST_PLACES}, and one line such as '1,2 31400' per pair"
-    announced: list[int] = []
-    pairs, rtts_us = array("i"), array("d")
-    for line, text in _lines(path):
-        if topology := _TOPOLOGY.fullmatch(text.strip()):
-            announced.append(int(topology[1]))
-        elif pair := _PAIR.fullmatch(text.strip()):
-            pairs.extend((int(pair[1]), int(pair[2])))
-            cell = "" if pair[3] in _NOT_MEASURED else pair[3]
-            rtts_us.append(_rtts_us([cell], unit, path, line)[0])
-        elif not text.lstrip().startswith(("node", "failure_model")):
-            raise InputError("is no pair", file=path, key=f"line {line}", value=text, accepted=accepted)
-    hosts = announced[0] if len(announced) == 1 else 0
-    if not 0 < hosts <= MOST_PLACES:
-        raise InputError("is no such topology", file=path, accepted=accepted)
-    if len(rtts_us) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
-        value = f"{len(rtts_us)} for {hosts} hosts"
-        raise InputError("hardly any pair in it", file=path, value=value, accepted=f"{_LEAST_PAIRS:.0%}")
-    one, other = np.array(pairs).reshape(-1, 2).T - 1
-    if min(one.min(), other.min()) < 0 or max(one.max(), other.max()) >= hosts:
-        raise InputError("holds a pair of no such hosts", file=path, accepted=f"1 to {hosts}")
-    matrix = np.full((hosts, hosts), np.nan)
-    matrix[one, other] = matrix[other, one] = rtts_us
-    matrix[matrix == 0] = np.nan
-    np.fill_diagonal(matrix, np.nan)
-    return matrix
-
-
-def _measurements(path: Path) -> Floats:
-    """Medians of the probes of each pair of hosts, both directions together."""
-    hosts: dict[str, int] = {}
-    ends, rtts_us = array("i"), array("q")
-    accepted = "lines such as 'A --> B 1 101667 59192'"
-    for number, line in enumerate(text_lines(path), 1):
-        probe = _PROBE.fullmatch(" ".join(line.split()))
-        if probe is None and line.strip():
-            raise InputError("not a probe", file=path, key=f"line {number}", value=line, accepted=accepted)
-        # The RTT is not positive when the second look-up was the quicker one.
-        if probe and probe[1] != probe[2] and (rtt_us := int(probe[3]) - int(probe[4])) > 0:
-            ends.extend(sorted(hosts.setdefault(name, len(hosts)) for name in probe.group(1, 2)))
-            rtts_us.append(rtt_us)
-    if not rtts_us or len(hosts) > MOST_PLACES:
-        raise InputError("no probe in it, or too many hosts", file=path, value=len(hosts), accepted=accepted)
-    one, other = np.array(ends).reshape(-1, 2).T
-    probes = pl.DataFrame({"one": one, "other": other, "rtt_us": np.array(rtts_us)})
-    pairs = probes.group_by("one", "other").agg(pl.col("rtt_us").median())
-    matrix = np.full((len(hosts), len(hosts)), np.nan)
-    matrix[pairs["one"], pairs["other"]] = matrix[pairs["other"], pairs["one"]] = pairs["rtt_us"]
-    return _well_measured(matrix, path)
-
-
-def _well_measured(matrix: Floats, path: Path) -> Floats:
-    """Without the hosts that were measured with few of the others."""
-    known = np.isfinite(matrix).mean(axis=1)
-    kept = np.flatnonzero(known >= min(_LEAST_MEASURED, float(known.max())))
-    if len(kept) < 3:
-        raise InputError("too few hosts measured with each other", file=path, value=len(kept), accepted="3")
-    return matrix[np.ix_(kept, kept)]
 
 
 class Violations(NamedTuple):

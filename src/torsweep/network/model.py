@@ -150,11 +150,6 @@ class Latencies:
     access_us: NDArray[np.int64]
     floor_us: int
 
-    @property
-    def hosts(self) -> int:
-        """The number of hosts."""
-        return len(self.place)
-
     def between(self, first: HostNumbers, second: HostNumbers) -> NDArray[np.int64]:
         """The round trips of hosts ``first`` and ``second``, of the shape that both broadcast to.
 
@@ -164,11 +159,6 @@ class Latencies:
         rtt_us = self.matrix_us[self.place[first], self.place[second]].astype(np.int64)
         rtt_us = np.clip(rtt_us + self.access_us[first] + self.access_us[second], self.floor_us, MOST_RTT_US)
         return np.where(first == second, self.floor_us, rtt_us)
-
-    def rows(self, first: int, last: int) -> NDArray[np.int32]:
-        """Round trips of hosts ``first`` … ``last`` − 1 to all hosts, (last − first, hosts)."""
-        every = np.arange(self.hosts)
-        return self.between(every[first:last, None], every).astype(np.int32)
 
 
 class Network(_Part):

@@ -1,7 +1,8 @@
-"""How often circuits that are chosen by tor's weights contain each relay.
+"""How often circuits that are chosen by tor's weights contain each relay, and when relays are full on them.
 
 In: a network. Out: :class:`PathChances`: the chance that a relay is the guard, the middle or the exit of a
-circuit, and that two relays are neighbours on one.
+circuit, and that two relays are neighbours on one; :class:`ByWeight`: how much traffic such circuits carry
+before relays are full.
 
 The exit is drawn first, then the guard, then the middle, each by consensus weight times bandwidth-weight
 among the relays that the circuit does not have yet (path-spec §2.2). A client keeps its guards, so that
@@ -88,3 +89,35 @@ def _weights(network: Network, hop: str) -> Floats:
     share_of = {position: network.bandwidth_weights[name] for position, name in HOP_WEIGHTS[hop].items()}
     weights = [relay.consensus_weight * share_of.get(relay.position, 0) for relay in network.relays]
     return np.array(weights, dtype=np.float64)
+
+
+SHARES_OF_HOPS = (0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class ByWeight:
+    """The traffic at which, on circuits that clients choose by weight, relays are full.
+
+    The first of all relays is ``relay``; ``shares`` has the traffic at which full relays are as large a
+    share of all hops, by :data:`SHARES_OF_HOPS`.
+    """
+
+    first_bytes_per_s: int
+    relay: str
+    position: str
+    shares: dict[float, int]
+
+
+def by_weight(network: Network, chances: PathChances) -> ByWeight:
+    """At what traffic the relays of ``network`` are full on circuits of these ``chances``."""
+    per_circuit = chances.per_circuit
+    chosen = np.flatnonzero(per_circuit)
+    usable = np.array([network.relays[number].usable_bytes_per_s for number in chosen])
+    full_at = usable / per_circuit[chosen]
+    order = np.argsort(full_at, kind="stable")
+    share = np.cumsum(per_circuit[chosen][order]) / per_circuit.sum()
+    # A level of 1 may be missed by a rounding error at the end.
+    at = {level: order[np.searchsorted(share, level * (1 - 1e-9))] for level in SHARES_OF_HOPS}
+    first = network.relays[chosen[order[0]]]
+    shares = {level: round(full_at[place]) for level, place in at.items()}
+    return ByWeight(round(full_at[order[0]]), first.name, first.position, shares)

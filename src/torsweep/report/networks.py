@@ -27,7 +27,6 @@ _HEADER = (
     "network",
     "usable capacity, MiB/s",
     "over three hops, MiB/s",
-    "at most on any circuits, MiB/s",
     "first relay full, circuits by weight, MiB/s",
     "web clients ask for at most, MiB/s",
     "load",
@@ -36,12 +35,10 @@ _HEADER = (
 )
 _NOTES = (
     "Relays carry each byte over three hops, so that clients share a third of the usable capacity. "
-    "Circuits of three different relays carry at most the maximum flow, however they are chosen. The relays "
-    "of its minimum cut limit it: they are full then. On circuits that clients choose by weight one "
-    "relay is full before the others. What web clients ask for at most is what they would fetch if "
-    "downloads took no time; where that is more than three hops carry, downloads slow down until demand "
-    "equals capacity. The load of a kind of client is what it asks for / what three hops carry; "
-    "clients that never pause count with what they would fetch alone.",
+    "On circuits that clients choose by weight one relay is full before the others. What web clients ask for "
+    "at most is what they would fetch if downloads took no time; where that is more than three hops carry, "
+    "downloads slow down until demand equals capacity. The load of a kind of client is what it asks for / "
+    "what three hops carry; clients that never pause count with what they would fetch alone.",
 )
 
 
@@ -122,12 +119,11 @@ def _hosts_of(network: Network, *, given: bool) -> str:
 
 
 def _numbers(description: Description) -> Row:
-    regime, flow, first = description.regime, description.maximum_flow, description.by_weight
+    regime, first = description.regime, description.by_weight
     usable = sum(position.usable_bytes_per_s for position in description.positions.values())
     return (
         f"{usable / _MIB:.1f}",
         f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
-        f"{flow.bytes_per_s / _MIB:.1f}: {flow.limit_text}",
         "–" if first is None else f"{first.first_bytes_per_s / _MIB:.1f}: {first.relay} ({first.position})",
         f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
         load_text(description.load),

@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.engines.paths import used_paths
-from torsweep.engines.prepare import run_status, write_run
+from torsweep.engines.prepare import finished_run, write_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.engines.selection import MODEL_ENGINE, find_engine, find_kind
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
@@ -45,13 +45,12 @@ def replayed(original: Path, out: Path) -> RunSpec:
     no link of, are left out. Raises InputError when the original is by an engine that runs no tor, is not
     complete, lacks its tables of streams and circuits, or has no circuit to replay.
     """
-    run, status = read_run(original), run_status(original)
+    run = read_run(original)
     if not find_engine(run.engine).runs_tor:
         raise InputError(
             "chooses no circuits to replay", file=original / RUN_FILE, key="engine", value=run.engine
         )
-    if not status.complete:
-        raise InputError(f"has no circuits to replay: {status.text}", file=original)
+    finished_run(original)
     relays = _relay_names(original / run.network / NETWORK_FILE)
     circuits, streams = read_table(original, CIRCUITS), read_table(original, STREAMS)
     measured = measured_circuits(circuits, streams, run.warm_up_ns // 1000)

@@ -3,10 +3,8 @@
     torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
     torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
-    torsweep results claims SUMMARIES_DIR
-    torsweep results statistics
 
-A summary has the files that ``torsweep results statistics`` lists; ``torsweep results draw`` draws from it.
+``torsweep results draw`` draws from a summary.
 """
 
 from __future__ import annotations
@@ -120,28 +118,3 @@ def summarize_command(
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         typer.echo(f"{verdict.claim}{where}: {verdict.verdict}, {verdict.reason}")
-
-
-@results_app.command("claims")
-def claims_command(
-    summaries: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
-) -> None:
-    """Print the verdict on each claim, with the numbers it rests on."""
-    from torsweep.stats.verdicts import print_verdicts
-
-    print_verdicts(summaries)
-
-
-@results_app.command("statistics")
-def statistics_command() -> None:
-    """List the files of a summary: what a row is, and what each column means."""
-    from itertools import groupby
-
-    from torsweep.stats.statistic import statistics
-
-    for statistic in statistics().values():
-        only = f" Only where runs record {statistic.rests_on}." if statistic.rests_on else ""
-        typer.echo(f"{statistic.file}: {statistic.meaning}.{only}")
-        for (_, meaning), names in groupby(statistic.columns, key=statistic.columns.__getitem__):
-            listed = ", ".join("(each knob)" if name == "KNOBS" else name for name in names)
-            typer.echo(f"    {listed}: {meaning}")

@@ -7,7 +7,6 @@ times and rates, here and in public Tor, how they compare.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import TypeAdapter
 
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
 from torsweep.formats.files import KIB
@@ -92,11 +90,6 @@ class Likeness:
         """The name of the file of public Tor."""
         return None if self.public is None else str(self.public["file"][0])
 
-    def document(self) -> dict[str, Any]:
-        """All but the quantiles as plain values, for JSON; null where there is no number."""
-        beside = json.loads(TypeAdapter(tuple[Beside, ...]).dump_json(self.beside))
-        return {"utilisation": self.utilisation, "public_tor": self.source, "beside": beside}
-
 
 def public_quantiles(file: Path) -> pl.DataFrame:
     """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`.
@@ -147,11 +140,8 @@ def tells_of(kind: str) -> pl.Expr:
     return pl.col("kind").is_null() | (pl.col("kind") == kind)
 
 
-def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
-    """What the summary in ``summaries`` has of this, beside ``live_tor``, or else the file it was made with.
-
-    Raises InputError when either is not what it should be.
-    """
+def likeness(summaries: Path) -> Likeness:
+    """What the summary in ``summaries`` has of this; InputError when it is not what it should be."""
     baseline = read_plan(summaries)["baseline"]
 
     def rows_of(statistic: str) -> pl.DataFrame | None:
@@ -163,25 +153,13 @@ def likeness(summaries: Path, live_tor: Path | None = None) -> Likeness:
         return None if rows is None else at_levels(rows, baseline)
 
     measures, perf = of_baseline("measures"), of_baseline("perf_medians")
-    public = rows_of("public") if live_tor is None else public_quantiles(live_tor)
+    public = rows_of("public")
     used = {group: interval_text(share) for group, share in _measured(measures, "utilisation_total").items()}
     if public is None:
         return Likeness(used)
     return Likeness(
         used, tuple(_beside(_quantities(measures, perf), public, of_baseline("perf_curves"))), public
     )
-
-
-def likeness_lines(shown: Likeness) -> Iterator[str]:
-    """``shown`` as lines to read."""
-    for group, text in shown.utilisation.items():
-        yield f"utilisation of {group} relays, in runs of the baseline: {text}"
-    if shown.source is not None:
-        yield f"public Tor: {shown.source}"
-        rows = (LIVE_HEADER, *(beside.cells for beside in shown.beside))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(LIVE_HEADER))]
-        for row in rows:
-            yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _measured(measures: pl.DataFrame | None, name: str) -> dict[str, Interval]:

@@ -1,25 +1,20 @@
-"""Verdicts as files, and on a terminal.
+"""Verdicts as files.
 
 In: the verdicts of a plan. Out: claims.csv, a row for each number a claim rests on; claims.json, a verdict
-for each claim, which :func:`read_claims` reads back; their sections of summary.md; and tables on standard
-output.
+for each claim, which :func:`read_claims` reads back; and their sections of summary.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 from pathlib import Path
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
-from torsweep.stats.claims.judging import Answer, Verdict, verdicts
+from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.streams.steadiness import drift_sentences
@@ -151,35 +146,3 @@ def read_claims(summaries: Path) -> ClaimsFile:
     read_plan(summaries)
     file = summaries / CLAIMS_FILE
     return validate(ClaimsFile, read_json(file, NO_SUMMARIES), file)
-
-
-_COLOURS = {"holds": "green", "contradicted": "red", "yes": "green", "no": "red"}
-
-
-def print_verdicts(summaries: Path, console: Console | None = None) -> None:
-    """Print what ``claims.json`` in ``summaries`` says; raises InputError when there is none."""
-    content = read_claims(summaries)
-    console = console or Console()
-    if not content.claims:
-        console.print(f"{content.experiment} makes no claims.")
-    for claim in content.claims:
-        where = f" ({claim.setting})" if claim.setting else ""
-        coloured = (claim.verdict, f"bold {_COLOURS.get(claim.verdict, 'yellow')}")
-        text = (f"{where}: {claim.text}\n", coloured, f": {claim.reason}")
-        console.print(Text.assemble("\n", (claim.claim, "bold"), *text))
-        if claim.comparisons:
-            console.print(_table(claim.comparisons))
-
-
-def _table(answers: Sequence[Answer]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for header in ("comparison", "value", "interval", "required", "shown"):
-        table.add_column(header, justify="left" if header == "comparison" else "right")
-    for item in answers:
-        interval = item.interval
-        bounds = f"[{interval.low:.3f}, {interval.high:.3f}] at {interval.confidence:.0%}"
-        bounds = bounds if interval.known else "–"
-        value = "–" if isnan(interval.mean) else f"{interval.mean:.3f}"
-        shows = Text(item.shows, style=_COLOURS.get(item.shows, "yellow"))
-        table.add_row(Text(item.statement), value, Text(bounds), Text(item.required), shows)
-    return table

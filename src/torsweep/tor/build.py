@@ -11,8 +11,6 @@ import contextlib
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,8 @@ from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS, is_arti
 from torsweep.tor.arti import build_arti
-from torsweep.tor.compile import building, check_requirements, compile_tor, configure, configure_flags
-from torsweep.tor.identity import Recipe, build_key, marker_name, planned_key, read_recipe, require_planned
+from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
+from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
 from torsweep.tor.release import (
     Release,
@@ -117,28 +115,6 @@ def build_tor(
     if stamp is not None:
         write_text(stamp, f"{STAMP} {built.version}\n")
     return built
-
-
-def build_together(
-    tors: Mapping[str, TorSource], out: Path = TOOLS, jobs: int = 1
-) -> dict[str, BuiltTor | TorsweepError]:
-    """Build ``tors`` below ``out`` with ``jobs`` compilations at a time in all, 1 or more.
-
-    Each gets the pipeline's marker, and messages about it begin with its name. What
-    :func:`build_tor` raises for one of them stands in its place.
-    """
-
-    def build(position: int, name: str) -> BuiltTor | TorsweepError:
-        building.set(name)
-        share = jobs // workers + (position % workers < jobs % workers)
-        try:
-            return build_tor(tors[name], out, share, stamp=out / marker_name(planned_key(tors[name])))
-        except TorsweepError as error:
-            return error
-
-    workers = max(min(len(tors), jobs), 1)
-    with ThreadPoolExecutor(workers) as pool:
-        return dict(zip(tors, pool.map(build, range(len(tors)), tors), strict=True))
 
 
 def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:

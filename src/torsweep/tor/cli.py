@@ -53,14 +53,10 @@ def build_command(
     jobs: Jobs = 1,
     sha256: Checksum = None,
     stamp: Stamp = None,
-    experiment: Annotated[
-        str | None, typer.Option(help="Name or file of an experiment whose tors are built side by side.")
-    ] = None,
 ) -> None:
     """Fetch, verify, patch and build tor; nothing is done when that build is there."""
     from torsweep.config.reading import validate
     from torsweep.config.tors import DEBIAN, TorSource
-    from torsweep.errors import InputError
     from torsweep.tor.build import build_tor
 
     options = {
@@ -74,38 +70,11 @@ def build_command(
         "sha256": sha256.lower() if sha256 is not None else None,
     }
     spec = {key: value for key, value in options.items() if value is not None}
-    if experiment is not None:
-        if spec or stamp is not None:
-            problem, accepted = "goes without other options of a tor", "--out and --jobs beside it"
-            raise InputError(problem, key="--experiment", accepted=accepted)
-        _build_all(experiment, out, jobs)
-        return
     if not spec.keys() & {"source", "git", "program", "arti"}:
         spec["source"] = DEBIAN
     tor = validate(TorSource, spec, None)
     built = build_tor(tor, out, jobs, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
-
-
-def _build_all(experiment: str, out: Path, jobs: int) -> None:
-    """Build the tors that the variants of ``experiment`` run; TorsweepError naming those that failed."""
-    from torsweep.config.experiment import load_experiment
-    from torsweep.errors import TorsweepError
-    from torsweep.tor.build import build_together
-
-    spec = load_experiment(experiment)
-    variants = [variant for plan in spec.plan_names for variant in spec.plan(plan).variants]
-    names = dict.fromkeys(name for variant in variants for name in spec.tors_of(variant).names)
-    answers = build_together({name: spec.all_tors[name] for name in names}, out, jobs)
-    failed = {name: answer for name, answer in answers.items() if isinstance(answer, TorsweepError)}
-    for name, answer in answers.items():
-        if not isinstance(answer, TorsweepError):
-            typer.echo(f"{name}: {answer.program}: tor {answer.version}, from {answer.provenance['source']}")
-    if failed:
-        for name, error in failed.items():
-            typer.echo(f"{name}: {error}", err=True)
-        worst = max(failed.values(), key=lambda error: error.exit_code)
-        raise type(worst)(f"{len(failed)} of {len(answers)} tors were not built: {', '.join(failed)}")
 
 
 @tor_app.command("check")

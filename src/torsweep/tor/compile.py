@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -230,10 +229,6 @@ def _plain() -> dict[str, str]:
     return {**inherited, "LC_ALL": "C"}
 
 
-building: ContextVar[str] = ContextVar("building", default="tor")
-"""What messages call the tor that is being built: its name in an experiment, where several are."""
-
-
 def say(text: str) -> None:
     """Print ``text`` on standard error, about the tor that is being built."""
-    print(f"{building.get()}: {text}", file=sys.stderr, flush=True)
+    print(f"tor: {text}", file=sys.stderr, flush=True)

@@ -19,7 +19,6 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
-from torsweep.network.bandwidth_import import Speedtest
 from torsweep.network.model import Network
 from torsweep.network.relays_import import StagedRelays
 from torsweep.stats.claims.claim import claims_model
@@ -34,7 +33,7 @@ from torsweep.units import (
     parse_quantity,
 )
 
-FILES = (NetworkConfig, Experiment, claims_model(), Overrides, RunSpec, Network, StagedRelays, Speedtest)
+FILES = (NetworkConfig, Experiment, claims_model(), Overrides, RunSpec, Network, StagedRelays)
 
 
 def _values(schema: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -16,7 +16,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
+from torsweep.engines.prepare import build_run, finished_run, run_settings, write_run
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
 from torsweep.engines.selection import ENGINES
@@ -137,7 +137,7 @@ def test_the_same_run_keeps_its_results(network, tmp_path):
     assert write_run(_run(network, directory), directory)
     _finish(directory)
     assert not write_run(_run(network, directory), directory)
-    assert run_status(directory).complete
+    assert finished_run(directory)
 
 
 def test_another_run_takes_the_old_results_away(network, tmp_path):
@@ -147,7 +147,6 @@ def test_another_run_takes_the_old_results_away(network, tmp_path):
     assert write_run(_run(network, directory, "refill_interval=10ms"), directory)
     assert not (directory / "provenance.json").exists()
     assert not (directory / "streams.parquet").exists()
-    assert not run_status(directory).complete
 
 
 def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp_path):
@@ -179,17 +178,16 @@ def test_a_run_directory_that_cannot_be_made_is_said_so(network, tmp_path):
         write_run(_run(network, tmp_path / "file"), tmp_path / "file")
 
 
-def test_status_tells_prepared_complete_and_stale(network, tmp_path):
+def test_a_finished_run_is_told_from_a_prepared_and_a_stale_one(network, tmp_path):
     directory = tmp_path / "run"
-    with pytest.raises(InputError, match=r"run\.json: no such file"):
-        run_status(directory)
-    run = _run(network, directory)
-    write_run(run, directory)
-    assert run_status(directory).text == "prepared for cellsim, not complete"
+    write_run(_run(network, directory), directory)
+    with pytest.raises(InputError, match="the run is not finished"):
+        finished_run(directory)
     _finish(directory)
-    assert run_status(directory).text == "complete, by cellsim 1 in 2.0 s"
+    assert finished_run(directory)["wall_s"] == 2.0
     _run(network, directory, "refill_interval=10ms").write(directory)
-    assert "run.json: has changed since the engine ran" in run_status(directory).text
+    with pytest.raises(InputError, match=r"run\.json: has changed since the engine ran"):
+        finished_run(directory)
 
 
 def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):

@@ -1,4 +1,4 @@
-"""Graphs that others write or read: latencies from GML, and a network as GraphML. networkx is the judge."""
+"""Latencies from graphs in GML. networkx is the judge."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from typer.testing import CliRunner
 from torsweep.errors import InputError
 from torsweep.formats import graphs
 from torsweep.formats.graphs import read_gml
-from torsweep.network.cli import latency_app, network_app
-from torsweep.network.graphs import network_graph, read_graph
+from torsweep.network.cli import latency_app
+from torsweep.network.graphs import read_graph
 from torsweep.network.latency import MODEL_FILE, read_measured
 from torsweep.network.latency_import import IMPORT_FILE, import_latency
-from torsweep.network.model import Latencies, Network, write_network
-from torsweep.network.sampling import SampledNetwork
 
 
 def gml_text(graph: nx.Graph) -> str:
@@ -96,7 +94,7 @@ def test_the_layout_of_the_lines_and_lists_do_not_matter(tmp_path: Path) -> None
 def test_a_graph_is_imported_and_says_what_took_paths(tmp_path: Path) -> None:
     graph, file, out = atlas(False, 0.7), tmp_path / "atlas.gml", tmp_path / "out"
     file.write_text(gml_text(graph))
-    said = CliRunner().invoke(latency_app, ["import", str(file), "--format", "gml", "--out", str(out)])
+    said = CliRunner().invoke(latency_app, [str(file), "--format", "gml", "--out", str(out)])
     assert said.exit_code == 0, said.output
     pairs = graph.number_of_nodes() * (graph.number_of_nodes() - 1) / 2
     without = 1 - (graph.number_of_edges() - graph.number_of_nodes()) / pairs
@@ -150,81 +148,3 @@ def test_latencies_of_edges_are_of_one_direction_anyway(tmp_path: Path) -> None:
         import_latency(file, "gml", "min", tmp_path / "out")
     with pytest.raises(InputError, match="--unit: no such unit, got 'none'"):
         import_latency(file, "matrix", None, tmp_path / "out")
-
-
-def read_back(text: str) -> nx.Graph:
-    return nx.read_graphml(io.BytesIO(text.encode()))
-
-
-@pytest.fixture(scope="module")
-def latencies(sampled: SampledNetwork) -> Latencies:
-    return sampled.latencies
-
-
-def test_networkx_reads_a_network_with_its_rates_and_rtts(
-    sampled: SampledNetwork, latencies: Latencies
-) -> None:
-    network: Network = sampled.network
-    graph = read_back(network_graph(network, latencies))
-    hosts = network.hosts
-    assert list(graph) == [host.name for host in hosts]
-    assert not graph.is_directed()
-    assert graph.number_of_edges() == len(hosts) * (len(hosts) - 1) // 2
-    for one, other in ((0, 1), (3, len(hosts) - 1)):
-        assert graph[hosts[one].name][hosts[other].name] == {"rtt_us": latencies.between(one, other)}
-    relay, client = network.relays[2], network.clients[5]
-    assert graph.nodes[relay.name] == {
-        "kind": "relay",
-        "position": relay.position,
-        "rate_bytes_per_s": relay.rate_bytes_per_s,
-        "burst_bytes": relay.burst_bytes,
-        "capacity_bytes_per_s": relay.capacity_bytes_per_s,
-        "consensus_weight": relay.consensus_weight,
-    }
-    assert graph.nodes[client.name]["kind"] == client.kind
-    assert graph.nodes[client.name]["down_bytes_per_s"] == client.down_bytes_per_s
-    kinds = [graph.nodes[host.name]["kind"] for host in (network.authorities[0], network.servers[0])]
-    assert kinds == ["authority", "server"]
-
-
-def test_only_the_nearest_are_joined(sampled: SampledNetwork, latencies: Latencies) -> None:
-    whole = read_back(network_graph(sampled.network, latencies))
-    graph = read_back(network_graph(sampled.network, latencies, nearest=3))
-    assert list(graph) == list(whole)
-    for host in graph:
-        shortest = sorted(edge["rtt_us"] for edge in whole[host].values())[:3]
-        assert sorted(edge["rtt_us"] for edge in graph[host].values())[:3] == shortest
-    assert graph.number_of_edges() <= 3 * len(graph)
-    everything = network_graph(sampled.network, latencies, nearest=latencies.hosts)
-    assert everything == network_graph(sampled.network, latencies)
-
-
-def test_too_many_hosts_are_refused_before_all_pairs_are_looked_at(
-    sampled: SampledNetwork, latencies: Latencies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("torsweep.network.graphs.MOST_HOSTS", latencies.hosts - 1)
-    said = f"^hosts: too many for a graph, got {latencies.hosts}; accepted: at most {latencies.hosts - 1}$"
-    with pytest.raises(InputError, match=said):
-        network_graph(sampled.network, latencies, nearest=1)
-    monkeypatch.setattr("torsweep.network.graphs.MOST_HOSTS", latencies.hosts)
-    assert network_graph(sampled.network, latencies, nearest=1)
-
-
-def test_the_command_writes_graphml_and_replaces_nothing_else(
-    tmp_path: Path, sampled: SampledNetwork
-) -> None:
-    directory, out = tmp_path / "network", tmp_path / "network.graphml"
-    write_network(sampled.network, sampled.matrix_us, directory)
-    said = CliRunner().invoke(network_app, ["graph", str(directory), "--out", str(out), "--nearest", "2"])
-    assert said.exit_code == 0, said.output
-    graph = read_back(out.read_text())
-    assert f"{graph.number_of_nodes():,} hosts, {graph.number_of_edges():,} edges, " in said.stdout
-    first = out.read_bytes()
-    CliRunner().invoke(network_app, ["graph", str(directory), "--out", str(out), "--nearest", "2"])
-    assert out.read_bytes() == first
-    other = tmp_path / "mine.graphml"
-    other.write_text("<graphml/>")
-    assert CliRunner().invoke(network_app, ["graph", str(directory), "--out", str(other)]).exit_code
-    assert other.read_text() == "<graphml/>"
-    said = CliRunner().invoke(network_app, ["graph", str(directory), "--out", str(tmp_path / "network.gml")])
-    assert "accepted: FILE.graphml" in str(said.exception)

@@ -21,13 +21,6 @@ from torsweep.network.sampling import sample_network
 
 VERTEX = 'graph [ node [ bandwidth_down "8 Kibit" bandwidth_up "9 Kibit" ] ]'
 
-NET_INDEX = """country,country_code,date,download_kbps,upload_kbps,total_tests,distance_miles
-"A land","AA","2012-01-01",2000,1000,30,100
-"A land","AA","2012-01-02",4000,1000,10,100
-"B land","BB","2012-01-01",8000,4000,40,100
-"B land","BB","2013-01-01",80000,40000,40,100
-"""
-
 TILES = {
     "avg_d_kbps": [1_000, 50_000, 100_000],
     "avg_u_kbps": [500, 10_000, 40_000],
@@ -40,24 +33,6 @@ TILES = {
 
 def medians(out: Path) -> float:
     return float(read_bandwidth(out / BANDWIDTH_FILE).down[50]) / 125
-
-
-def test_net_index_days_count_by_their_tests(tmp_path: Path) -> None:
-    file = tmp_path / "speeds.csv"
-    file.write_text(NET_INDEX)
-    import_bandwidth(file, "netindex", tmp_path / "out", year=2012)
-    down = read_bandwidth(tmp_path / "out" / BANDWIDTH_FILE).down / 125
-    assert down[0] == pytest.approx(2_500)
-    assert down[-1] == pytest.approx(8_000)
-
-
-def test_speedtest_means_are_read_in_mbit(tmp_path: Path) -> None:
-    file = tmp_path / "speeds.json"
-    rates = {"AA": (10, 1), "BB": (20, 2), "CC": (90, 9)}
-    countries = {code: {"down_mbits": down, "up_mbits": up} for code, (down, up) in rates.items()}
-    file.write_text(json.dumps({"countries": countries, "cities": {}}))
-    import_bandwidth(file, "speedtest", tmp_path / "out")
-    assert medians(tmp_path / "out") == pytest.approx(20_000)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -100,15 +75,10 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file_format", "text", "said"),
     [
-        ("netindex", "", "is empty"),
-        ("netindex", "country,date\nA,2012-01-01\n", "columns are missing"),
-        (
-            "netindex",
-            NET_INDEX.replace("4000,1000", "fast,1000"),
-            "row 2, download_kbps: is no number in range, got 'fast'",
-        ),
-        ("netindex", NET_INDEX.replace("8000,4000,40", "8000"), "row 3, total_tests: is no number in range"),
-        ("netindex", NET_INDEX.splitlines()[0] + "\n", "no region"),
+        ("ookla-open", "", "is empty"),
+        ("ookla-open", "avg_d_kbps,tests\n1,1\n", "columns are missing"),
+        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n", "no region"),
+        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\nfast,1,1\n", "no number in range, got 'fast'"),
         (
             "ookla-open",
             "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n",
@@ -119,8 +89,6 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
             "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n",
             "row 1, avg_d_kbps: is no number in range",
         ),
-        ("speedtest", "[1, 2]", "holds no JSON object"),
-        ("speedtest", '{"countries": {"AA": {"down_mbits": 1}}}', "countries.AA.up_mbits: missing key"),
         ("networkinfo", "graph [\n]\n", "holds no node"),
         ("networkinfo", "graph [ node [ bandwidth_down 3 ] ]", "node 1: rates are missing, got '3 and none'"),
         (

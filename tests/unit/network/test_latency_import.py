@@ -1,13 +1,9 @@
-"""Importers of latencies and the download of King, on small files made in each format."""
+"""The importer of latencies, on small matrices."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import http.server
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from torsweep.config.network import NetworkConfig
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError
 from torsweep.network.cli import latency_app
 from torsweep.network.latency import MODEL_FILE, read_measured, read_model, write_model
-from torsweep.network.latency_import import IMPORT_FILE, download_king, import_latency
+from torsweep.network.latency_import import IMPORT_FILE, import_latency
 from torsweep.network.latency_matrix import read_latencies
 from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.network.sampling import sample_network
@@ -35,33 +31,10 @@ def test_a_plain_matrix_is_read_in_its_unit(
 ) -> None:
     file = tmp_path / "matrix"
     file.write_text(matrix_text(rtt_matrix_ms * 1000, separator))
-    found = read_latencies(file, "king-matrix", "us")
+    found = read_latencies(file, "matrix", "us")
     assert np.isnan(np.diag(found)).all()
     above = np.triu_indices(40, 1)
     assert found[above] == pytest.approx(rtt_matrix_ms[above] * 1000, abs=1)
-
-
-def test_a_p2psim_topology_is_read_with_its_gaps(tmp_path: Path) -> None:
-    file = tmp_path / "uking-t"
-    nodes = "".join(f"node {n}\n" for n in (1, 2, 3))
-    file.write_text(
-        f"topology E2EGraph 3\nfailure_model NullFailureModel\n{nodes}1,2 31400\n1,3 -1\n2,3 60000\n"
-    )
-    found = read_latencies(file, "p2psim", "us")
-    assert found[0, 1] == found[1, 0] == 31_400
-    assert np.isnan(found[0, 2])
-
-
-def test_king_measurements_count_by_the_median_of_both_directions(tmp_path: Path) -> None:
-    file = tmp_path / "measurements.gz"
-    lines = ["10.0.0.1 --> 10.0.0.2 1 101667 59192"]
-    lines += [f"10.0.0.2 --> 10.0.0.1 {n} {40_000 + rtt} 40000" for n, rtt in enumerate((42_000, 90_000))]
-    lines += [f"10.0.0.{n} --> 10.0.0.3 1 70000 20000" for n in (1, 2)]
-    lines += ["10.0.0.3 --> 10.0.0.1 2 10000 20000"]
-    file.write_bytes(gzip.compress("\n".join(lines).encode()))
-    found = read_latencies(file, "king-measurements", "us")
-    assert found[0, 1] == found[1, 0] == 42_475
-    assert found[0, 2] == 50_000
 
 
 def test_an_import_prints_its_statistics_and_is_used_both_ways(
@@ -70,7 +43,7 @@ def test_an_import_prints_its_statistics_and_is_used_both_ways(
     file, out = tmp_path / "king", tmp_path / "out"
     rtt_matrix_ms[3, 5] = rtt_matrix_ms[5, 3] = 0
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
-    arguments = ["import", str(file), "--format", "matrix", "--unit", "us", "--out", str(out)]
+    arguments = [str(file), "--format", "matrix", "--unit", "us", "--out", str(out)]
     said = CliRunner().invoke(latency_app, arguments)
     assert said.exit_code == 0
     for word in ("hosts: 40", "median RTT: ", "asymmetry: 0.0 %", "missing: 0.13 %", "triangle violations: "):
@@ -131,7 +104,6 @@ def test_a_derived_model_has_no_matrix_to_draw_from() -> None:
 
 ROW = "0 9 8\n9 0 7\n8 7 0\n"
 WIDE = "0 7 7 7 7 7 7 7\n" * 8
-PAIRS = "".join(f"1,{other} 9000\n" for other in range(2, 8))
 
 
 def _csv(matrix: np.ndarray, *, numbered: bool) -> str:
@@ -180,22 +152,12 @@ def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.nd
             WIDE.replace("7", "1e308"),
             "line 1, column 2: is no RTT, got '1e308'",
         ),
-        ("p2psim", "us", f"topology E2EGraph 8\n{PAIRS}1,8 60000001\n", "line 8: is no RTT"),
         ("matrix", "ms", ROW.replace("7", "far"), "line 2, column 3: is no RTT, got 'far'"),
         ("matrix", "us", WIDE, "the median RTT is not one of the Internet's"),
         ("matrix", "ms", WIDE.replace("7", "10000"), "median RTT is not one"),
         ("matrix", "ms", WIDE.replace("7", "0"), "hardly any pair"),
         ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
         ("matrix", "min", ROW, "no such unit"),
-        ("p2psim", "us", "1,2 5\n", "is no such topology"),
-        ("p2psim", "us", "topology Euclidean 3\n", "line 1: is no pair"),
-        ("p2psim", "us", "topology E2EGraph 3\n", "hardly any pair"),
-        ("p2psim", "us", "topology E2EGraph 15000\n1,2 9000\n", "hardly any pair in it"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,9 50000\n", "holds a pair of no such hosts"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "line 2: is no RTT"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "line 2: is no RTT, got 'soon'"),
-        ("king-measurements", "us", "A -> B 1 2 3\n", "line 1: not a probe"),
-        ("king-measurements", "us", "\n", "no probe in it"),
         ("avian", "us", ROW, "no such format"),
     ],
 )
@@ -205,62 +167,6 @@ def test_bad_latencies_are_refused(tmp_path: Path, file_format: str, unit: str, 
     with pytest.raises(InputError, match=said):
         import_latency(file, file_format, unit, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A server on the loopback interface: its address, and the folder it serves."""
-    root = tmp_path / "home"
-    root.mkdir()
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: object, **named: object) -> None:
-            super().__init__(*arguments, directory=str(root), **named)  # type: ignore[arg-type]
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{serving.server_port}/", root
-        serving.shutdown()
-
-
-def test_king_is_fetched_checked_and_imported(
-    tmp_path: Path, rtt_matrix_ms: np.ndarray, server: tuple[str, Path]
-) -> None:
-    address, root = server
-    (root / "matrix").write_text(matrix_text(rtt_matrix_ms * 1000))
-    out = tmp_path / "king"
-    said = CliRunner().invoke(latency_app, ["fetch-king", "--out", str(out), "--base-url", address])
-    assert said.exit_code == 0
-    digest = hashlib.sha256((root / "matrix").read_bytes()).hexdigest()
-    assert f"sha256: {digest}" in said.stdout
-    assert "hosts: 40" in said.stdout
-    source = json.loads((out / IMPORT_FILE).read_text())["source"]
-    assert (source["sha256"], source["origin"]) == (digest, address)
-
-
-def test_what_is_no_king_matrix_is_refused(tmp_path: Path, server: tuple[str, Path]) -> None:
-    address, root = server
-    with pytest.raises(TorsweepError, match="the server answered 404"):
-        download_king(address, tmp_path / "matrix")
-    assert not (tmp_path / "matrix").exists()
-    (root / "matrix").write_text("<html>log in first</html>")
-    download_king(address, tmp_path / "matrix")
-    with pytest.raises(InputError, match="line 1, column 1: is no RTT, got '<html>log'"):
-        read_latencies(tmp_path / "matrix", "king-matrix", "us")
-
-
-def test_only_encrypted_or_own_addresses_are_downloaded_from(tmp_path: Path) -> None:
-    for address in ("http://example.org/", "file:///etc/", "king"):
-        with pytest.raises(InputError, match="not an address to download from"):
-            download_king(address, tmp_path / "matrix")
-
-
-def test_a_server_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
-    with pytest.raises(TorsweepError, match="cannot be downloaded"):
-        download_king("http://127.0.0.1:9/", tmp_path / "matrix")
 
 
 def test_cells_that_semicolons_separate_are_named_as_such(tmp_path):

@@ -152,7 +152,7 @@ def test_an_original_without_circuits_is_refused(original: Path, tmp_path: Path)
 def test_an_original_that_is_not_complete_is_not_replayed(original: Path, tmp_path: Path) -> None:
     _leave(original, _Circuit(FIRST, 21, [(21, 1)]))
     (original / "provenance.json").unlink()
-    with pytest.raises(InputError, match="has no circuits to replay: prepared for shadow, not complete"):
+    with pytest.raises(InputError, match="the run is not finished"):
         replayed(original, tmp_path)
 
 

@@ -89,9 +89,3 @@ def test_the_command_finds_it_in_the_model(
     last = out.splitlines()[-1]
     assert last.startswith("load: 0.")
     assert float(last.split("utilisation ")[1].split(" ")[0]) == pytest.approx(0.3, abs=0.05)
-
-
-def test_live_tor_alone_is_refused(directory: Path, torsweep) -> None:
-    code, _, err = torsweep("network", "describe", directory, "--live-tor", "tor_metrics.json")
-    assert code == 2
-    assert "--live-tor: has nothing to be compared with" in err

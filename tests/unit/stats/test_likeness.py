@@ -13,12 +13,8 @@ from torsweep.errors import InputError
 from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.stats.likeness import (
-    LIVE_HEADER,
-    Beside,
-    Likeness,
     _beside,
     _quantities,
-    likeness_lines,
     public_quantiles,
 )
 
@@ -91,22 +87,6 @@ def test_what_ships_has_the_medians_that_onionperf_measured() -> None:
     assert rows["request to first byte of 50 KiB, s"] == pytest.approx(0.40, abs=0.01)
     assert rows["request to last byte of 1 MiB, s"] == pytest.approx(3.35, abs=0.01)
     assert rows["request to last byte of 5 MiB, s"] == pytest.approx(11.1, abs=0.1)
-
-
-def test_lines_stand_under_one_another(public: pl.DataFrame) -> None:
-    found = Likeness({"all": "0.6"}, (Beside("first byte, s", "round_trip", "perf_1mib", None),), public)
-    lines = list(likeness_lines(found))
-    assert lines[0] == "utilisation of all relays, in runs of the baseline: 0.6"
-    assert lines[1] == "public Tor: tor_metrics.json"
-    assert lines[3].index("–") == lines[2].index(LIVE_HEADER[1])
-
-
-def test_a_likeness_is_plain_values_in_json(public: pl.DataFrame) -> None:
-    beside = tuple(_beside(_quantities(MEASURES, PERF), public, None))
-    document = json.loads(json.dumps(Likeness({"all": "0.6"}, beside, public).document(), allow_nan=False))
-    assert (document["public_tor"], len(document["beside"])) == ("tor_metrics.json", 7)
-    built = next(each for each in document["beside"] if each["measure"] == "circuit_build_time")
-    assert (built["here"]["mean"], built["there"][1], built["gap"]) == (0.5, 0.25, None)
 
 
 def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -180,10 +180,3 @@ def test_the_command_line(tmp_path: Path) -> None:
     done = call(results_app, ["summarize", file, "--tables", tables, "--out", out])
     assert done.exit_code == 0, done.output
     assert "web_best_at_10ms (median download): " in done.output
-    done = call(results_app, ["claims", out])
-    assert done.exit_code == 0, done.output
-    assert "stair_step_at_1000ms" in done.output
-    done = call(results_app, ["statistics"])
-    assert "cell_spikes.csv: " in done.output and "Only where runs record progress" in done.output
-    missing = call(results_app, ["claims", tables])
-    assert isinstance(missing.exception, InputError)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-import yaml
 
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_together, build_tor, find_build, read_build, read_stamp
+from torsweep.tor.build import build_tor, find_build, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 
 ROOT = Path(__file__).parents[3]
@@ -341,75 +339,6 @@ def test_a_program_without_tor_gencert_says_how_to_get_one(tmp_path, monkeypatch
     alone = program(tmp_path / "tor", "echo Tor version 0.4.8.17.")
     with pytest.raises(ToolMissing, match=r"tor-gencert: not beside .*tor, nor on PATH; `make"):
         build_tor(TorSource(program=alone), tmp_path / "tools")
-
-
-def test_tors_are_built_side_by_side_and_one_that_fails_leaves_the_others(
-    repository, tmp_path, compiler, monkeypatch
-):
-    git(repository, "checkout", "--quiet", "-b", "wrong")
-    (repository / "src" / "clock.c").write_text("broken\n")
-    commit(repository, "broken")
-    both, at_once = threading.Barrier(2, timeout=30), []
-
-    def compile_tor(*words):
-        both.wait()
-        at_once.append(words[-1])
-
-    monkeypatch.setattr(build, "compile_tor", compile_tor)
-    tors = {name: of(repository, revision=name) for name in ("main", "wrong", "other")}
-    answers = build_together(tors, tmp_path / "tools", jobs=4)
-    assert list(answers) == list(tors)
-    assert str(answers["wrong"]).startswith("make of tor failed: clock.c:1:1: error: broken; log: ")
-    for name in ("main", "other"):
-        marker = tmp_path / "tools" / marker_name(planned_key(tors[name]))
-        assert read_stamp(marker) == answers[name].version
-    # Four compilations at a time are 2, 1 and 1.
-    assert sorted(at_once) == [1, 2]
-    assert not list(tmp_path.glob(f"tools/{marker_name(planned_key(tors['wrong']))}"))
-
-
-@pytest.fixture
-def experiment(repository, tmp_path) -> Path:
-    """An experiment on two tors of the repository, and a third that no variant runs."""
-    text = (ROOT / "experiments" / "refill_sweep" / "experiment.yaml").read_text()
-    document = yaml.safe_load(text)
-    document["tors"] = {
-        "main": {"git": str(repository), "revision": "main", "series": "none"},
-        "branch": {"git": str(repository), "revision": "other", "series": "none"},
-        "unused": {"git": str(repository), "revision": "nothing", "series": "none"},
-    }
-    document["knobs"]["tor"], document["baseline"]["tor"] = ["main", "branch"], "main"
-    file = tmp_path / "study" / "experiment.yaml"
-    file.parent.mkdir()
-    file.write_text(yaml.safe_dump(document))
-    return file
-
-
-def test_the_command_builds_the_tors_that_the_variants_of_an_experiment_run(
-    experiment, tmp_path, compiler, torsweep
-):
-    tools = tmp_path / "tools"
-    code, said, error = torsweep("tor", "build", "--experiment", experiment, "--out", tools)
-    assert (code, error) == (0, "")
-    assert [line.split(": ")[0] for line in said.splitlines()] == ["main", "branch"]
-    assert len(list(tools.glob("built-*"))) == 2
-    code, _, error = torsweep("tor", "build", "--experiment", experiment, "--series", "none", "--out", tools)
-    assert (code, error.count("\n")) == (2, 1)
-    assert "--experiment: goes without other options of a tor" in error
-
-
-def test_the_command_names_the_tors_of_an_experiment_that_were_not_built(
-    experiment, repository, tmp_path, compiler, torsweep
-):
-    git(repository, "checkout", "--quiet", "other")
-    (repository / "src" / "clock.c").write_text("broken\n")
-    commit(repository, "broken")
-    code, said, error = torsweep("tor", "build", "--experiment", experiment, "--out", tmp_path / "tools")
-    assert code == 1
-    assert said.startswith("main: ")
-    why, end = error.splitlines()
-    assert why.startswith("branch: make of tor failed: clock.c:1:1: error: broken; log: ")
-    assert end == "torsweep: 1 of 2 tors were not built: branch"
 
 
 def test_the_options_of_the_command_make_a_tor_of_their_own(repository, tmp_path, compiler, torsweep):

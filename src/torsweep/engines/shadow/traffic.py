@@ -6,7 +6,7 @@ beforehand: all variants ask for the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -15,7 +15,6 @@ from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
-from torsweep.formats.graphs import Attribute, document, node_line
 
 MOST_DOWNLOADS = 200
 """Downloads or pages of a client without pauses; after the last one it begins with the first one again."""
@@ -141,16 +140,30 @@ class _ClientSteps:
 
 
 def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
-    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
+    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it.
+
+    Nothing is escaped: names and values have no ``<``, ``&`` or quotes.
+    """
     used = {name for attributes in vertices.values() for name in attributes}
-    return document(
-        [Attribute("node", name) for name in _TGEN_ATTRIBUTES if name in used],
-        "directed",
-        [
-            *(node_line(vertex, attributes) for vertex, attributes in vertices.items()),
-            *(f'<edge source="{source}" target="{target}"/>' for source, target in edges),
-        ],
-    )
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        *(
+            f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
+            for name in _TGEN_ATTRIBUTES
+            if name in used
+        ),
+        '<graph edgedefault="directed">',
+        *(f'<node id="{vertex}">{_data(attributes)}</node>' for vertex, attributes in vertices.items()),
+        *(f'<edge source="{source}" target="{target}"/>' for source, target in edges),
+        "</graph>",
+        "</graphml>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _data(attributes: Mapping[str, str]) -> str:
+    return "".join(f'<data key="{key}">{value}</data>' for key, value in attributes.items())
 
 
 def page_object(page: int, which: int) -> str:

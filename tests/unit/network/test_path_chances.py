@@ -1,4 +1,4 @@
-"""What circuits carry, against a linear program over all of them, and against the paths that engines draw."""
+"""What circuits are made of, against all that there are, and against the paths that engines draw."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from tests.small_network import small_network
 from torsweep.engines.paths import PathChooser
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
-from torsweep.network.capacity import by_weight, maximum_flow
 from torsweep.network.model import POSITIONS, Network, Position
-from torsweep.network.path_chances import path_chances
+from torsweep.network.path_chances import by_weight, path_chances
 
 
 def network_of(relays: Sequence[tuple[Position, int]], weights: Sequence[int] | None = None) -> Network:
@@ -30,59 +28,6 @@ def network_of(relays: Sequence[tuple[Position, int]], weights: Sequence[int] | 
         for relay, rate, weight in zip(made.relays, rates, weights or rates, strict=True)
     ]
     return made.model_copy(update={"relays": tuple(changed)})
-
-
-def circuits(network: Network) -> list[tuple[int, int, int]]:
-    """Every guard, middle and exit that a circuit may have."""
-    able = [
-        {n for n, relay in enumerate(network.relays) if relay.position in HOP_WEIGHTS[hop]}
-        for hop in HOP_WEIGHTS
-    ]
-    return [
-        path
-        for path in permutations(range(len(network.relays)), 3)
-        if all(relay in hop for relay, hop in zip(path, able, strict=True))
-    ]
-
-
-def best_by_linear_program(network: Network) -> float:
-    paths = circuits(network)
-    if not paths:
-        return 0.0
-    on = np.array([[relay in path for path in paths] for relay in range(len(network.relays))], dtype=float)
-    usable = [relay.usable_bytes_per_s for relay in network.relays]
-    return float(-linprog(-np.ones(len(paths)), A_ub=on, b_ub=usable).fun)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_maximum_flow_is_the_best_of_all_mixes_of_circuits(seed: int) -> None:
-    draw = random.Random(seed)
-    relays = [(draw.choice(POSITIONS), round(10 ** draw.uniform(4, 6))) for _ in range(draw.randint(3, 8))]
-    network = network_of(relays)
-    found = maximum_flow(network)
-    # Whole bytes: the program's best is not a whole number.
-    assert found.bytes_per_s == pytest.approx(best_by_linear_program(network), rel=1e-6, abs=1)
-
-
-@pytest.mark.parametrize(
-    ("relays", "rate", "said"),
-    [
-        ([("guard", 300), ("middle", 300), ("exit", 300)], 300, "all 3 relays are full"),
-        # A chain: whatever its guard and exit could do elsewhere, each circuit has all three.
-        ([("guard", 900), ("middle", 200), ("exit", 500)], 200,
-         "1 middle relay is full; each circuit has 2 relays faster than that"),
-        ([("guard", 900), ("guard", 900), ("middle", 900), ("exit", 100), ("guard_exit", 60)], 160,
-         "1 guard_exit and 1 exit relays, all that can be exit, are full"),
-        ([("guard", 90), ("guard", 90), ("middle", 90)], 0, "no relay can be exit"),
-        # A guard-exit counts once, though it could be guard, middle and exit.
-        ([("guard_exit", 100), ("guard_exit", 100), ("guard_exit", 100)], 100, "all 3 relays are full"),
-        ([("guard_exit", 900), ("guard", 100), ("exit", 100), ("middle", 200)], 200,
-         "1 exit, 1 guard and 1 middle relays are full; each circuit has 1 relay faster than that"),
-    ],
-)  # fmt: skip
-def test_the_cut_says_which_relays_limit_it(relays: list[tuple[Position, int]], rate: int, said: str) -> None:
-    found = maximum_flow(network_of(relays))
-    assert (found.bytes_per_s, found.limit_text) == (rate, said)
 
 
 RELAYS: list[tuple[Position, int]] = [
@@ -181,13 +126,13 @@ def test_the_first_relay_to_be_full_is_that_with_the_least_rate_for_its_chance(w
     assert on[full].sum() >= 0.5 > on[np.array(full_at) < found.shares[0.5] - 1].sum()
 
 
-def test_weights_that_fit_the_rates_reach_the_maximum_flow() -> None:
+def test_on_weights_that_fit_the_rates_all_relays_are_full_together() -> None:
     positions: list[Position] = ["guard"] * 4 + ["middle"] * 4 + ["exit"] * 4
     network = network_of([(position, 100_000) for position in positions])
     shares = dict.fromkeys(network.bandwidth_weights, 0) | {"Wgg": 10_000, "Wmm": 10_000, "Wee": 10_000}
     network = network.model_copy(update={"bandwidth_weights": shares})
     found = by_weight(network, path_chances(network))
-    assert found.first_bytes_per_s == maximum_flow(network).bytes_per_s == 400_000
+    assert found.first_bytes_per_s == 400_000
 
 
 def test_without_weights_there_are_no_chances(weighted: Network) -> None:
