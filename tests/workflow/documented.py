@@ -25,7 +25,7 @@ FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
     "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
-    "make setup && .venv/bin/torsweep demo": "tests/workflow/test_demo.py plays it",
+    "make setup && .venv/bin/torsweep demo": "tests/unit/test_demo.py plays it",
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
     "torsweep tor build --jobs 4": TOR,

@@ -16,16 +16,18 @@ from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.cli import results_app
-from torsweep.stats.summarize import Summary, summarize, write_summary
+from torsweep.stats.statistic import statistics
+from torsweep.stats.summarize import Summary, analyse, summarize, write_summary
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 
 
 def test_the_synthetic_sweep_comes_out_as_it_was_made(summary: Summary) -> None:
-    verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
-    assert verdicts["web_best_at_10ms"] == "holds"
-    assert verdicts["bulk_round_robin_worst_at_100ms"] == "contradicted"
+    judged = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
+    assert judged["web_best_at_10ms"] == "holds"
+    assert judged["bulk_round_robin_worst_at_100ms"] == "contradicted"
     depth = summary["stairs"].filter(pl.col("refill_interval") == "1000ms", pl.col("period") == "1000ms")[
         "depth"
     ]
@@ -38,10 +40,10 @@ def test_claims_about_round_robin_are_judged_at_another_quantum(
     plan = experiment.plan("quantum_1")
     runs = write_sweep(tmp_path / "runs", plan.knobs, (1, 2), SMALL)
     collect(runs, tmp_path / "tables", network="ci", plan=plan.name)
-    verdicts = summarize(PlanTables.open(tmp_path / "tables"), experiment).verdicts
+    judged = analyse(PlanTables.open(tmp_path / "tables"), experiment).once(verdicts)
     parts = [words for claim in claims_of(experiment) for words, _ in claim.aspects()]
-    assert [verdict.setting for verdict in verdicts] == [f"round_robin_quantum=1, {words}" for words in parts]
-    assert "not tested" not in {verdict.verdict for verdict in verdicts}
+    assert [verdict.setting for verdict in judged] == [f"round_robin_quantum=1, {words}" for words in parts]
+    assert "not tested" not in {verdict.verdict for verdict in judged}
 
 
 def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path) -> None:
@@ -57,10 +59,9 @@ def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path
 def test_the_same_tables_give_the_same_summary(
     tables: PlanTables, experiment: Experiment, summary: Summary
 ) -> None:
-    again = summarize(tables, experiment)
-    assert again["medians"].equals(summary["medians"])
-    assert again["stairs"].equals(summary["stairs"])
-    assert again["claims"].equals(summary["claims"])
+    again = analyse(tables, experiment)
+    for name in ("medians", "stairs", "claims"):
+        assert_frame_equal(statistics()[name].frame(again), summary[name])
 
 
 OF_ALL_KINDS = (
@@ -134,10 +135,10 @@ def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment: Experiment, t
     knobs = {**experiment.knobs, "load": ["0.5", "0.8", "1", "1.1"]}
     runs = write_sweep(tmp_path / "runs", knobs, run_seeds=(1,), size=SMALL)
     collect(runs, tmp_path / "tables", network="ci", plan="loads")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
-    settings = {verdict.setting.partition(",")[0] for verdict in summary.verdicts}
+    analysis = analyse(PlanTables.open(tmp_path / "tables"), experiment)
+    settings = {verdict.setting.partition(",")[0] for verdict in analysis.once(verdicts)}
     assert settings == {"load=0.5", "load=0.8", "load=1", "load=1.1"}
-    assert summary.analysis.baseline["load"] == "1"
+    assert analysis.baseline["load"] == "1"
 
 
 def test_runs_without_downloads_leave_claims_open(experiment: Experiment, tmp_path: Path) -> None:
@@ -149,8 +150,8 @@ def test_runs_without_downloads_leave_claims_open(experiment: Experiment, tmp_pa
     collect(runs, tmp_path / "tables", network="ci")
     summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
     write_summary(summary, tmp_path / "out")
-    verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
-    assert verdicts["stair_step_at_1000ms"] == "inconclusive"
+    judged = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
+    assert judged["stair_step_at_1000ms"] == "inconclusive"
     assert set(summary["stairs"]["seed"]) == {1, 2}
 
 
