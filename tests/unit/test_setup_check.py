@@ -25,7 +25,7 @@ Machine = Callable[..., subprocess.CompletedProcess[str]]
 def machine(tmp_path) -> Machine:
     """Run the check where PATH holds the programs of GOOD with ``changes``; None takes one away."""
 
-    def run(**changes: str | None) -> subprocess.CompletedProcess[str]:
+    def run(check: Path = CHECK, **changes: str | None) -> subprocess.CompletedProcess[str]:
         for name in BASE_PROGRAMS:
             (tmp_path / name).symlink_to(shutil.which(name))
         for name, body in (GOOD | changes).items():
@@ -34,7 +34,7 @@ def machine(tmp_path) -> Machine:
                 (tmp_path / name).chmod(0o755)
         environment = {"PATH": str(tmp_path), "TMPDIR": str(tmp_path)}
         return subprocess.run(
-            ["/bin/sh", CHECK], env=environment, capture_output=True, text=True, check=False
+            ["/bin/sh", check], env=environment, capture_output=True, text=True, check=False
         )
 
     return run
@@ -135,3 +135,16 @@ def test_another_user_installs_nothing_and_is_told_what_to_install(tmp_path):
 
 def test_with_all_packages_here_nothing_is_said(tmp_path):
     assert debian(tmp_path, "install", user=0, without=()) == (0, [], "")
+
+
+@pytest.mark.parametrize(
+    ("folder", "code"), [("it's mine", 0), ('a "b"', 3), ("a:b", 3), ("$a", 3), ("a\\b", 3)]
+)
+def test_a_checkout_cannot_be_where_shell_and_path_do_not_find_it(machine, tmp_path, folder, code):
+    copy = tmp_path / folder / "setup" / "check.sh"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(CHECK, copy)
+    shutil.copy(CHECK.parents[1] / "Cargo.toml", copy.parents[1])
+    result = machine(check=copy)
+    assert result.returncode == code, result.stderr
+    assert ("move it" in result.stderr) == bool(code)
