@@ -6,6 +6,7 @@ Snakemake prints where this process prints. Ctrl-C reaches it too, and this proc
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.pipeline.hooks import CONTINUES
 from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
+
+
+class Interrupted(TorsweepError):
+    """Ctrl-C, which a shell sees as such."""
+
+    exit_code = INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,12 @@ class Play:
         """Let Snakemake make everything that is missing.
 
         Where Snakemake ends with a line of its own on why (a user ended it, a step failed, bad input, a tool
-        that is missing), the process ends with its code.
+        that is missing), the process ends with its code. Raises Interrupted where a user ended it before it
+        had a plan.
         """
         code = _call(self.command())
+        if code == -signal.SIGINT:
+            raise Interrupted(f"interrupted; {CONTINUES}")
         if code in (TorsweepError.exit_code, InputError.exit_code, ToolMissing.exit_code, INTERRUPTED):
             raise SystemExit(code)
         if code:
@@ -69,6 +79,7 @@ def _call(command: list[str]) -> int:
         while True:
             try:
                 code = process.wait()
-                return INTERRUPTED if interrupted else code
+                # A process that the signal itself ends has printed no line on why.
+                return INTERRUPTED if interrupted and code >= 0 else code
             except KeyboardInterrupt:
                 interrupted = True

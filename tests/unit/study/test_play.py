@@ -15,7 +15,7 @@ from torsweep.errors import TorsweepError
 from torsweep.home import CHECKOUT
 from torsweep.study import play
 from torsweep.study.document import Study
-from torsweep.study.play import Play
+from torsweep.study.play import Interrupted, Play
 
 STUDY = Study(Path("studies/x-1a2b3c"), "x", {"era": "today", "network": "ci"}, {}, {})
 PLAY = Play(STUDY, "shadow-no-rtt", 2)
@@ -35,6 +35,12 @@ def test_the_command_line() -> None:
 def test_a_pipeline_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "_call", lambda command: -signal.SIGKILL)
     with pytest.raises(TorsweepError, match=r"exit code -9; the same command continues"):
+        PLAY.run()
+
+
+def test_a_pipeline_that_is_interrupted_before_it_has_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "_call", lambda command: -signal.SIGINT)
+    with pytest.raises(Interrupted, match=r"^interrupted; the same command continues"):
         PLAY.run()
 
 
