@@ -58,10 +58,10 @@ if ! command -v cc >/dev/null || ! echo 'int main(void) { return 0; }' | cc -x c
 fi
 rm -f "$program"
 
-# PATH is parted by colons, and the others end a text of the shell: blanks and single quotes are fine.
+# PATH is parted by colons, first lines of scripts by blanks, and the others end a text of the shell.
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 case $checkout in
-    *[\"\$\`\\:]*) report "a checkout cannot be in a path with one of \" \$ \` \\ : (here $checkout): move it" ;;
+    *[[:space:]\"\$\`\\:]*) report "a checkout cannot be in a path with a blank or one of \" \$ \` \\ : (here $checkout): move it" ;;
 esac
 
 [ "$missing" -eq 0 ] || exit 3
