@@ -131,17 +131,22 @@ def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
-    """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
-    lines, ends = [("failed", GREY)], [1.0]
+    """Go on with each curve whose rest failed, and say in a corner how many did, where any did.
+
+    A download that failed after its first byte counts where it is missing: among last bytes.
+    """
+    lines, ends, most = [("failed", GREY)], [1.0], 0.0
     for level in facets.levels:
         colour, curve = facets.looks[level].colour, at_levels(curves, {facets.knob: level})
         for failing in at_levels(outcomes, {facets.knob: level})["failure_share"]:
-            lines.append((share_text(failing), colour))
+            missing = failing if curve.is_empty() else min(failing, round(1 - curve["top"][0], 6))
+            most = max(most, missing)
+            lines.append((share_text(missing), colour))
             if not curve.is_empty():
                 ends.append(curve["share"][-1])
                 if not _rest_failed(curve, at_levels(outcomes, {facets.knob: level})).is_empty():
                     panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
-    if (outcomes["failure_share"] > 0).any():
+    if most > 0:
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)
 
 
