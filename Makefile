@@ -14,6 +14,8 @@ CONFIG ?=
 TOR_SOURCE ?=
 # The linker of a wheel's programs, with an old C library; maturin refuses a wheel that needs a newer one.
 ZIG := ziglang==0.17.1
+# Machines that get a wheel; rustup, where it is, fetches what Rust lacks for them.
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
 # Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
@@ -130,11 +132,15 @@ $(VENV)/site.stamp: setup/site.lock $(VENV)/torsweep.stamp
 lock: ## choose the versions in requirements.lock and setup/site.lock anew (needs uv)
 	setup/lock.sh
 
-# The wheel comes from the checkout: in a source package the command `torsweep` is not executable.
-dist: setup ## a wheel and a source package to hand on, into dist/ (minutes: everything compiles anew)
+# Wheels come from the checkout: in a source package the command `torsweep` is not executable.
+dist: setup ## wheels and a source package to hand on, into dist/ (minutes: everything compiles anew)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(ZIG)
 	rm -f dist/torsweep-*
-	$(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --zig --compatibility manylinux2014 --out dist
+	! command -v rustup >/dev/null || rustup target add $(WHEEL_TARGETS)
+	for target in $(WHEEL_TARGETS); do \
+	  $(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --zig --target $$target \
+	    --compatibility manylinux2014 --out dist || exit; \
+	done
 	$(ACTIVATED) maturin sdist --out dist
 
 clean: ## remove what set-up, builds and tests have made; results/ stays

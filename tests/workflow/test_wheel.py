@@ -7,13 +7,14 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from platform import machine
 
 import pytest
 
 from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, TINY
 from torsweep import __version__
 
-WHEELS = sorted((REPOSITORY / "dist").glob(f"torsweep-{__version__}-*.whl"))
+WHEELS = sorted((REPOSITORY / "dist").glob(f"torsweep-{__version__}-*_{machine()}.whl"))
 pytestmark = pytest.mark.skipif(not WHEELS, reason="dist/ has no wheel of this version: `make dist` makes it")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,15 @@ def test_what_is_whole_is_said_to_be(kind: str, torsweep, request: pytest.Fixtur
 
 
 def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle: Path, torsweep, tmp_path: Path) -> None:
-    content = bundle.read_bytes()
+    content = bytearray(bundle.read_bytes())
+    with zipfile.ZipFile(bundle) as archive:
+        largest = max(archive.infolist(), key=lambda member: member.compress_size)
+    content[largest.header_offset + largest.compress_size // 2] ^= 1
     changed = tmp_path / "changed.zip"
-    changed.write_bytes(content.replace(b"Made by torsweep", b"Made by torswoop", 1))
+    changed.write_bytes(content)
     code, _, error = torsweep("verify", changed)
     assert (code, error.count("\n")) == (2, 1)
-    assert "changed.zip: is no whole zip: Bad CRC-32" in error
+    assert "changed.zip: is no whole zip: " in error
 
 
 @settings(max_examples=40)
