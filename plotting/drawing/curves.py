@@ -59,7 +59,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
-    outcomes = source.summary("outcomes")
+    outcomes = _missing(points, source.summary("outcomes"))
     paired = points["paired_low_s"].is_not_null().any()
     low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
     of_difference = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
@@ -122,6 +122,17 @@ def _limit(axis: Axes, points: pl.DataFrame) -> None:
     plain_log_ticks(axis)
 
 
+def _missing(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """``outcomes``, with the failures that the curves, those of one metric, lack: a download that failed
+    after its first byte is missing among last bytes alone.
+    """
+    keys = [name for name in outcomes.columns if name in curves.columns]
+    tops = curves.select(*keys, "top").unique(keys, keep="last")
+    lacking = pl.min_horizontal("failure_share", (1 - pl.col("top")).round(6))
+    joined = outcomes.join(tops, on=keys, how="left", maintain_order="left")
+    return joined.with_columns(failure_share=lacking).drop("top")
+
+
 def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     """The curves whose missing downloads failed, apart from a few that the end of the run cut off."""
     keys = [name for name in outcomes.columns if name in curves.columns]
@@ -131,22 +142,17 @@ def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
-    """Go on with each curve whose rest failed, and say in a corner how many did, where any did.
-
-    A download that failed after its first byte counts where it is missing: among last bytes.
-    """
-    lines, ends, most = [("failed", GREY)], [1.0], 0.0
+    """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
+    lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
         colour, curve = facets.looks[level].colour, at_levels(curves, {facets.knob: level})
         for failing in at_levels(outcomes, {facets.knob: level})["failure_share"]:
-            missing = failing if curve.is_empty() else min(failing, round(1 - curve["top"][0], 6))
-            most = max(most, missing)
-            lines.append((share_text(missing), colour))
+            lines.append((share_text(failing), colour))
             if not curve.is_empty():
                 ends.append(curve["share"][-1])
                 if not _rest_failed(curve, at_levels(outcomes, {facets.knob: level})).is_empty():
                     panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
-    if most > 0:
+    if (outcomes["failure_share"] > 0).any():
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)
 
 

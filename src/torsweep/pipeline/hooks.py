@@ -95,7 +95,7 @@ def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
         rules = {rule.name for rule in workflow.rules}
         for target in sorted(set(workflow.dag_settings.targets)):
             file = EXPERIMENTS_DIRECTORY / target / EXPERIMENT_FILE
-            if is_rule(target) and file.is_file():
+            if file.is_file() and is_rule(target):
                 try:
                     require_experiment_name(target, file)
                 except InputError as refused:

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 
 from torsweep.config.experiment import Experiment
-from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.network import NetworkConfig
 from torsweep.config.traffic import KIND_NAMES, AnyKind
 from torsweep.engines.run_spec import RUN_FILE
@@ -31,6 +30,7 @@ from torsweep.stats.inference.planning import Spread, basis, read_spreads, sprea
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.statistic import MetricName
 from torsweep.study.build_copies import standing_build
+from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
@@ -151,7 +151,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     networks = len(experiment.seeds)
     yield f"study     {play.study.folder}"
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
-    names = {STOCK_TOR: "Debian's tor"}
+    names = {DEBIANS_TOR.name: DEBIANS_TOR.words}
     standing = (
         f"{names.get(name, name)} {'stands' if stands else 'to be built'}"
         for name, stands in plan.builds.items()
