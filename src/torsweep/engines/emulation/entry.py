@@ -54,9 +54,14 @@ FILES_PER_HOST = 4
 """Open files of the engine and of the link emulator together."""
 
 
+LEAST_CORES = 2
+"""A process that becomes busy finds a core of its run free; docs/emulation.md has what two runs on two cores
+do to each other."""
+
+
 def cores(host_count: int) -> int:
     """The cores that a run needs for itself; others may run beside it on those that are left."""
-    return math.ceil(CORES_PER_HOST * host_count / BUSY_SHARE_OF_CORES)
+    return max(LEAST_CORES, math.ceil(CORES_PER_HOST * host_count / BUSY_SHARE_OF_CORES))
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
