@@ -17,7 +17,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --dry-run",
     ),
     "doctor": ("torsweep doctor", "torsweep doctor --engine shadow --json"),
-    "verify": ("torsweep verify refill_sweep.zip", "torsweep verify refill_sweep.zip --rerun --cores 4"),
+    "verify": ("torsweep verify refill_sweep.zip",),
     "chain": ("torsweep chain clocks --out results/relay_cost",),
     "network sample": (
         "torsweep network sample ci --seed 1 --out ci-1",
@@ -52,7 +52,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tor oracle": ("torsweep tor oracle answers.txt --seed 2",),
     "import tornettools": ("torsweep import tornettools tornet-0.1-a tornet-0.1-b --as baseline",),
     "shadow run": ("torsweep shadow run run --progress --threads 8",),
-    "shadow for-tornettools": ("torsweep shadow for-tornettools run --out tornet",),
 }
 """Command lines by command; the empty name is ``torsweep`` itself."""
 

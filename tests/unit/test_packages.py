@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from torsweep import home
-from torsweep.bundle.verify import TAKEN
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.home import CHECKOUT, SHIPPED
 
+TAKEN = ("Snakefile", "rules", "configs", "topologies", "plotting", "profiles", "patches")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 # conda's name of a package where it differs from the Python package index's.
 PYPI_NAME = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}

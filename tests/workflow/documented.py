@@ -39,7 +39,6 @@ NOT_RUN = {
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src"
     " snakemake --cores 4 refill_sweep": SHADOW,
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
-    "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency import matrix --format matrix --unit us --out imported/king": (
         "needs a file from the data set's home"
     ),
@@ -68,9 +67,6 @@ NOT_RUN = {
     " --config network=ci": SLURM,
     "setup/one_node_slurm.sh stop ~/one-node": SLURM,
     "torsweep shadow run RUN_DIR --keep-logs": SHADOW,
-    "torsweep shadow for-tornettools RUN_DIR --out COLLECTION/RUN": SHADOW,
-    "tornettools parse -c 360 COLLECTION/RUN": "is another project's program",
-    "tornettools plot COLLECTION": "is another project's program",
 }
 """Commands that the test leaves out, and why."""
 

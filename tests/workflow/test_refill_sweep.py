@@ -103,7 +103,7 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     assert (planned["sample_network"], planned["run"]) == (2, 12)
 
 
-def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(tmp_path):
+def test_a_published_plan_verifies(tmp_path):
     workspace = workspace_with_pair(tmp_path)
     place = "pair/cellsim/2012/ci/main"
     zip_file = f"results/bundles/{place}/pair.zip"
@@ -113,11 +113,9 @@ def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(tmp_pat
     assert page.count("<figure") == 2  # of the plan, and of its first network
     readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
     assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
-    verified = workspace.torsweep("verify", zip_file, "--rerun")
+    verified = workspace.torsweep("verify", zip_file)
     assert verified.returncode == 0, verified.stdout
     assert re.search(r"^files: (\d+) of \1 are as they were published$", verified.stdout, re.MULTILINE)
-    for line in ("networks: 2 of 2", "runs: 4 of 4", "figures: 3 of 3", "page: 1 of 1"):
-        assert f"made again, {line} identical" in verified.stdout
 
 
 def test_an_experiment_may_ask_for_progress(workspace):

@@ -151,15 +151,3 @@ def test_the_snakefile_of_the_checkout_plays_a_study_from_anywhere(
     assert code == 0 and "Nothing to be done" in said, said
     code, said = _snakemake(checkout, tmp_path, *named, "refill_sweep", "--dry-run", "--config", "network=ci")
     assert code == 0 and "sample_network" in said, said
-
-
-def test_a_bundle_of_a_study_is_verified_and_made_again_in_it(
-    played: dict[str, bytes], checkout: Path, study: Path
-) -> None:
-    code, said = _snakemake(checkout, study, "publish")
-    assert code == 0, said
-    words = ("torsweep", "verify", f"results/bundles/{LEVELS}/mine.zip", "--rerun")
-    done = warm.run(words, study, TIMEOUT_S, modules=str(checkout / "src"))
-    assert done.returncode == 0, done.stdout
-    for made in ("networks: 1 of 1", "runs: 2 of 2", "figures: 3 of 3", "page: 1 of 1"):
-        assert f"made again, {made} identical" in done.stdout

@@ -59,36 +59,16 @@ def bundle_command(
 
 def verify_command(
     bundle: Annotated[Path, typer.Argument(metavar="ZIP_OR_FOLDER", help="What `snakemake publish` made.")],
-    rerun: Annotated[
-        bool, typer.Option("--rerun", help="Make the runs again, and say what is identical.")
-    ] = False,
-    checkout: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --rerun: the checkout or study to use; when left out, the folder where this command"
-            " runs, or else the checkout of this torsweep."
-        ),
-    ] = None,
-    cores: Annotated[int, typer.Option(min=1, help="With --rerun: how many runs at once.")] = 2,
 ) -> None:
     """Check a published result: each byte against its checksum, the verdicts against the tables."""
-    from torsweep.bundle.verify import Findings, check_claims, check_files, make_again, opened
+    from torsweep.bundle.verify import check_claims, check_files, opened
     from torsweep.errors import TorsweepError
-    from torsweep.home import find
-
-    problems = 0
-
-    def say(findings: Findings) -> None:
-        nonlocal problems
-        problems += len(findings.problems)
-        for line in findings.lines:
-            typer.echo(line)
 
     with opened(bundle) as folder:
-        say(check_files(folder))
-        if not problems:
-            say(check_claims(folder))
-        if rerun and not problems:
-            say(make_again(folder, checkout or find("Snakefile").parent, cores))
-    if problems:
+        findings = check_files(folder)
+        if not findings.problems:
+            findings += check_claims(folder)
+    for line in findings.lines:
+        typer.echo(line)
+    if problems := len(findings.problems):
         raise TorsweepError(f"{bundle}: {problems} problem{'s' if problems > 1 else ''}")

@@ -187,8 +187,7 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 
-torsweep checks the bundle, and works the verdicts out again from the tables; with `--rerun` it repeats the
-runs:
+torsweep checks the bundle, and works the verdicts out again from the tables:
 
     torsweep verify FOLDER_OR_ZIP
 

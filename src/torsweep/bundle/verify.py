@@ -1,17 +1,15 @@
-"""What is wrong with a published result, if anything, and what its runs come to when they are made again.
+"""What is wrong with a published result, if anything.
 
-In: the folder that ``torsweep run publish`` wrote, or the zip of it; a checkout or a study. Out: the
-:class:`Findings`. The checks without a run cannot find a change that somebody made in tables, summaries and
-checksums alike: only making the runs again can.
+In: the folder that ``torsweep run publish`` wrote, or the zip of it. Out: the :class:`Findings`. These checks
+cannot find a change that somebody made in tables, summaries and checksums alike: only making the runs again
+can.
 """
 
 from __future__ import annotations
 
 import filecmp
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +20,15 @@ from pydantic import BaseModel, Field
 from torsweep.bundle.description import bundle_files, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
-from torsweep.config.variant import Variant
-from torsweep.engines.selection import find_engine
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError
 from torsweep.formats.archives import unpack_zip
 from torsweep.formats.json_file import read_json
-from torsweep.network.model import NETWORK_FILE
-from torsweep.pipeline.tree import PlanPath, network_directory
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
-from torsweep.report.repeat import repeat_overrides
-from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.likeness import own_public_tor
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.stats.verdicts import read_claims
-from torsweep.storage.folders import EXPERIMENT_FILE, MARKER, PAGE_FILE, SUMS_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE, MARKER, SUMS_FILE
 
 _NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
 """The versions on which the last digit of a summary may depend."""
@@ -47,21 +40,12 @@ class PublishedWith(BaseModel):
     versions: dict[str, str]
 
 
-class _Run(BaseModel):
-    """What the bundle says about a run: its place in the plan, and the checksums of its tables."""
-
-    variant: dict[str, str]
-    seed: int
-    tables: dict[str, str]
-
-
 class BundleProvenance(BaseModel):
     """A bundle's provenance.json; ``settings`` are keys of experiment.yaml that were replaced."""
 
     experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     settings: dict[str, str]
     published_with: PublishedWith
-    runs: tuple[_Run, ...]
 
 
 @dataclass(frozen=True)
@@ -170,102 +154,3 @@ def _summaries(folder: Path, again: Path) -> Findings:
 
 def _same(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
-
-
-def _same_files(published: Path, again: Path) -> list[bool]:
-    return [_same(file, again / file.name) for file in published.iterdir()]
-
-
-_SNAKEFILE = "Snakefile"
-TAKEN = (_SNAKEFILE, "rules", "configs", "topologies", "plotting", "profiles", "patches")
-"""What the pipeline works in, as far as it is there: a study has only what is its own."""
-
-_STAGES = ("tables", "summaries", "figures")
-
-
-def make_again(folder: Path, home: Path, cores: int) -> Findings:
-    """Make the bundle in ``folder`` again with the pipeline of ``home`` and say what is the same.
-
-    ``home`` is a checkout or a study. Raises InputError when it is neither, TorsweepError when the pipeline
-    fails.
-    """
-    experiment = experiment_of(folder)
-    origin = PlanTables.open(folder / "tables").provenance
-    if origin.experiment != experiment.name:
-        problem, accepted = "are of another experiment", experiment.name
-        raise InputError(problem, file=folder / "tables", value=origin.experiment, accepted=accepted)
-    place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
-    with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
-        scratch = Path(name)
-        _prepare(scratch, home, folder, origin.experiment)
-        targets = [
-            str(place.summary),
-            *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
-            str(place.page),
-        ]
-        public = own_public_tor(folder.resolve() / "summaries")
-        overrides = repeat_overrides(origin, experiment, read_origin(folder).settings, public)
-        _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
-        return compare(folder, scratch)
-
-
-def _prepare(scratch: Path, home: Path, folder: Path, experiment: str) -> None:
-    if not (home / _SNAKEFILE).is_file():
-        raise InputError(f"is no checkout of torsweep and no study: no {_SNAKEFILE} in it", file=home)
-    for name in TAKEN:
-        if (home / name).exists():
-            (scratch / name).symlink_to((home / name).resolve())
-    place = scratch / "experiments" / experiment
-    place.mkdir(parents=True)
-    (place / EXPERIMENT_FILE).write_bytes((folder / EXPERIMENT_FILE).read_bytes())
-
-
-def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores: int) -> None:
-    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *targets, "--config", *overrides]
-    done = subprocess.run(command, cwd=scratch, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        problem = f"the pipeline ended with exit code {done.returncode}"
-        raise TorsweepError(f"the runs could not be made again: {problem}")
-
-
-def compare(folder: Path, scratch: Path) -> Findings:
-    """What of the bundle in ``folder`` is the same below ``scratch``/results, made again there."""
-    origin = PlanTables.open(folder / "tables").provenance
-    place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
-    counts = {
-        "networks": list(_networks(scratch, place, origin)),
-        "runs": list(_tables_of_runs(scratch, place, origin, read_origin(folder).runs)),
-        **{stage: _same_files(folder / stage, scratch / place.stage(stage)) for stage in _STAGES},
-        "page": [filecmp.cmp(folder / PAGE_FILE, scratch / place.page, shallow=False)],
-    }
-    lines = tuple(
-        f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items()
-    )
-    different = any(not all(same) for same in counts.values())
-    if different and find_engine(place.engine).real_time:
-        return Findings((*lines, f"{place.engine} runs in real time: no two of its runs are the same"), ())
-    return Findings(lines, ("made again, not all is identical",) if different else ())
-
-
-def _networks(scratch: Path, place: PlanPath, origin: Provenance) -> Iterator[bool]:
-    """Whether each network that the bundle's runs were on has been sampled the same again."""
-    stated = {}
-    for run in origin.runs:
-        key = _variant(run["variant"], origin).network_key(place.network)
-        stated[scratch / network_directory(key, run["seed"]) / NETWORK_FILE] = run["network_sha256"]
-    yield from (file.is_file() and sha256_of_file(file) == sha256 for file, sha256 in stated.items())
-
-
-def _tables_of_runs(
-    scratch: Path, place: PlanPath, origin: Provenance, runs: Sequence[_Run]
-) -> Iterator[bool]:
-    """Whether the tables of each run have the checksums that the bundle states."""
-    for run in runs:
-        directory = scratch / place.run_directory(_variant(run.variant, origin), run.seed)
-        file = directory / PROVENANCE_FILE
-        yield file.is_file() and read_json(file).get("tables") == run.tables
-
-
-def _variant(levels: Mapping[str, str], origin: Provenance) -> Variant:
-    """The variant of these levels; runs are named by their knobs in the order of the experiment."""
-    return Variant(tuple((knob, levels.get(knob, "")) for knob in origin.knobs))

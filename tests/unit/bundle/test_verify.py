@@ -188,9 +188,3 @@ def test_a_provenance_that_says_something_else_is_one_line(
     assert code == 2
     assert f"provenance.json: {key}" in error
     assert error.count("\n") == 1
-
-
-def test_a_rerun_takes_a_checkout(published: Path, torsweep, tmp_path: Path) -> None:
-    code, _, error = torsweep("verify", published, "--rerun", "--checkout", tmp_path)
-    assert code == 2
-    assert "is no checkout of torsweep and no study: no Snakefile in it" in error

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.storage.folders import RUN_FOLDER, TORNETTOOLS_FOLDER, OutputFolder
+from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 
@@ -49,26 +49,6 @@ def read_command(run_directory: RunDirectory) -> None:
     from torsweep.engines.shadow.run import read_again
 
     read_again(run_directory)
-
-
-@app.command("for-tornettools")
-def for_tornettools_command(
-    run_directory: RunDirectory,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            parser=OutputFolder(TORNETTOOLS_FOLDER),
-            help="Folder to write, for tornettools.",
-        ),
-    ],
-) -> None:
-    """Write the logs of a run in the layout that `tornettools parse` and `plot` read."""
-    from torsweep.engines.shadow.interop import lay_out_for_tornettools
-
-    names, converge_s = lay_out_for_tornettools(run_directory, out)
-    typer.echo(f"{out}: {len(names)} hosts; next: tornettools parse -c {converge_s} {out}")
 
 
 def _say(line: str) -> None:
