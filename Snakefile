@@ -37,7 +37,6 @@ shell.prefix(f"set -euo pipefail; export PATH={BIN}:$PATH; ")
 
 # Where each stage stands. A file whose folder is a stage is its manifest.
 NETWORK = "results/networks/{network}/{seed}/network.json"
-NETWORK_PICTURE = "results/networks/{network}/{seed}.png"
 RUN = f"results/runs/{RUN_LEVELS}/provenance.json"
 INTERIM = f"results/interim/{PLAN_LEVELS}/{{networks}}.json"
 TABLES = f"results/tables/{PLAN_LEVELS}/provenance.json"

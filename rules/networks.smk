@@ -23,26 +23,3 @@ rule sample_network:
     shell:
         "torsweep network sample {params.config} --seed {wildcards.seed} {params.levels}"
         " --out {params.out:q} >{log:q} 2>&1"
-
-
-rule draw_network:
-    """Draw one network: a map of its places and relays, bandwidths and round trips."""
-    input:
-        figure=str(find(FIGURES_DIRECTORY / "pictures" / "network.py")),
-        style=STYLE,
-        network=NETWORK,
-    output:
-        NETWORK_PICTURE,
-    log:
-        "results/logs/networks/{network}/{seed}_picture.log",
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=5,
-    params:
-        source=source_sha256("network/picture.py"),
-        network=subpath(input.network, parent=True),
-    message:
-        "picture of network {wildcards.network}, seed {wildcards.seed}"
-    shell:
-        "torsweep network draw {params.network:q} --out {output:q} >{log:q} 2>&1"

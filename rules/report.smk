@@ -8,7 +8,6 @@ rule report_plan:
         summary=SUMMARY,
         figures=paths.figures,
         networks=paths.networks,
-        network_picture=paths.network_picture,
     output:
         PAGE,
     log:
@@ -23,10 +22,8 @@ rule report_plan:
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=arguments.networks,
         settings=arguments.number_of_networks,
-        network_picture=arguments.network_picture,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} {params.network_picture}"
-        " --out {output:q} >{log:q} 2>&1"
+        " --experiment {input.experiment:q} {params.settings} --out {output:q} >{log:q} 2>&1"

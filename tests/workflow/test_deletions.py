@@ -21,7 +21,7 @@ AFTER_TABLES = {"summarize": 1, "draw_figure": 2, "report_plan": 1}
 AFTER_RUN = {"collect_tables": 1, **AFTER_TABLES}
 BROUGHT = {
     # Snakemake cannot know that a network that is sampled again is the same one: its runs are made again.
-    NETWORK: {"sample_network": 1, "draw_network": 1, "run": 6, **AFTER_RUN},
+    NETWORK: {"sample_network": 1, "run": 6, **AFTER_RUN},
     RUN: {"run": 1, **AFTER_RUN},
     TABLES: AFTER_RUN,
     SUMMARIES: AFTER_TABLES,

@@ -110,7 +110,7 @@ def test_a_published_plan_verifies(tmp_path):
     done = workspace.snakemake(zip_file, config=("replicates=2", "measured=15 s"))
     assert done.returncode == 0, done.stdout
     page = (workspace.folder / f"results/reports/{place}/pair.html").read_text()
-    assert page.count("<figure") == 2  # of the plan, and of its first network
+    assert page.count("<figure") == 1
     readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
     assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
     verified = workspace.torsweep("verify", zip_file)

@@ -50,13 +50,11 @@ def chain_command(
     """Measure real tor on a chain of relays: what clocks, tracing and the steps of a clock cost."""
     from torsweep.chain.command import run_plan
     from torsweep.engines.emulation.rights import become_able
-    from torsweep.pipeline.figures import figure_module
     from torsweep.tor.build import find_build
 
     tor = find_build(tools)
     become_able()
     typer.echo(run_plan(name.value, out, tor, partial(typer.echo, err=True), rounds, load, small))
-    figure_module("pictures.chain").draw_figure(out / f"{name.value}.csv", out / "figures" / name.value)
 
 
 def clocks_command(

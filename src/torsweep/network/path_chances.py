@@ -1,8 +1,7 @@
 """How often circuits that are chosen by tor's weights contain each relay, and when relays are full on them.
 
 In: a network. Out: :class:`PathChances`: the chance that a relay is the guard, the middle or the exit of a
-circuit, and that two relays are neighbours on one; :class:`ByWeight`: how much traffic such circuits carry
-before relays are full.
+circuit; :class:`ByWeight`: how much traffic such circuits carry before relays are full.
 
 The exit is drawn first, then the guard, then the middle, each by consensus weight times bandwidth-weight
 among the relays that the circuit does not have yet (path-spec §2.2). A client keeps its guards, so that
@@ -14,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.exact import Floats
@@ -27,46 +25,23 @@ class PathChances:
 
     They are those of circuits that have all three relays: where a guard and an exit leave no middle, there is
     no circuit.
-
-    ``_ends`` (exits + 1, guards + 1) is the chance of an exit and a guard over the middle weight that is
-    left beside them; ``_row`` and ``_column`` (relays,) say where a relay stands in it: those that cannot
-    be an exit or a guard in the last one, which is 0.
     """
 
     guard: Floats
     middle: Floats
     exit: Floats
-    _ends: Floats
-    _row: NDArray[np.intp]
-    _column: NDArray[np.intp]
-    _middle_weight: Floats
 
     @property
     def per_circuit(self) -> Floats:
         """How many hops of a circuit are the relay on average, (relays,)."""
         return np.add(np.add(self.guard, self.middle), self.exit)
 
-    def guard_then_middle(self, guards: NDArray[np.intp], middles: NDArray[np.intp]) -> Floats:
-        """The chances that a circuit leads from a guard to a middle, (guards, middles), of relays by
-        number."""
-        of_guard = self._ends.sum(axis=0)[self._column[guards]]
-        other_exit = of_guard[:, None] - self._ends[self._row[middles]][:, self._column[guards]].T
-        return np.where(guards[:, None] == middles, 0.0, other_exit * self._middle_weight[middles])
-
-    def middle_then_exit(self, middles: NDArray[np.intp], exits: NDArray[np.intp]) -> Floats:
-        """The chances that a circuit leads from a middle to an exit, (middles, exits), of relays by
-        number."""
-        of_exit = self._ends.sum(axis=1)[self._row[exits]]
-        other_guard = of_exit - self._ends[self._row[exits]][:, self._column[middles]].T
-        return np.where(middles[:, None] == exits, 0.0, other_guard * self._middle_weight[middles][:, None])
-
 
 def path_chances(network: Network) -> PathChances | None:
     """The chances of the network's relays; None where the weights leave no circuit."""
     guard, middle, exit_ = (_weights(network, hop) for hop in HOP_WEIGHTS)
     exits, guards = np.flatnonzero(exit_), np.flatnonzero(guard)
-    ends = np.zeros((len(exits) + 1, len(guards) + 1))
-    pairs = ends[:-1, :-1]
+    pairs = np.zeros((len(exits), len(guards)))
     other_guards = (guard.sum() - guard[exits])[:, None]
     left = middle.sum() - middle[exits][:, None] - middle[guards]
     possible = (other_guards > 0) & (exits[:, None] != guards) & (left > 0)
@@ -78,10 +53,11 @@ def path_chances(network: Network) -> PathChances | None:
     at_guard, at_exit = np.zeros_like(guard), np.zeros_like(guard)
     at_guard[guards], at_exit[exits] = pairs.sum(axis=0), pairs.sum(axis=1)
     np.divide(pairs, left, out=pairs, where=possible)
-    row, column = np.full(len(guard), len(exits)), np.full(len(guard), len(guards))
-    row[exits], column[guards] = np.arange(len(exits)), np.arange(len(guards))
-    beside = ends.sum() - ends.sum(axis=1)[row] - ends.sum(axis=0)[column]
-    return PathChances(at_guard, middle * np.maximum(beside, 0), at_exit, ends, row, column, middle)
+    of_relay = np.zeros_like(guard)
+    of_relay[exits] += pairs.sum(axis=1)
+    of_relay[guards] += pairs.sum(axis=0)
+    beside = pairs.sum() - of_relay
+    return PathChances(at_guard, middle * np.maximum(beside, 0), at_exit)
 
 
 def _weights(network: Network, hop: str) -> Floats:

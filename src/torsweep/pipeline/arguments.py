@@ -251,10 +251,6 @@ class Arguments:
         numbers = numbers_by_level(self._paths.experiment(wildcards.experiment).replicates)
         return f"--replicates {shlex.quote(json.dumps({**numbers}))}" if numbers else ""
 
-    def network_picture(self, wildcards: Any, input: Any) -> str:
-        """``--network-picture FILE``, where there is a picture of the plan's first network."""
-        return f"--network-picture {shlex.quote(input.network_picture[0])}" if input.network_picture else ""
-
     def live_tor(self, wildcards: Any) -> str:
         """``--live-tor FILE``, where the user gives a file of the public network."""
         file = self._paths.overrides.live_tor

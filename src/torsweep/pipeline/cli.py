@@ -1,4 +1,4 @@
-"""``torsweep config``, ``torsweep results draw`` and ``torsweep network draw``.
+"""``torsweep config`` and ``torsweep results draw``.
 
 In: the command line. Out: lines on standard output about each configuration file; the schema of such files;
 figures.
@@ -12,12 +12,9 @@ from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError
 from torsweep.storage.folders import OutputFile
 
 config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
-
-PICTURE_KINDS = (".pdf", ".png", ".svg")
 
 
 @config_app.command("schema")
@@ -107,25 +104,3 @@ def draw_figure_command(
     from torsweep.pipeline.figures import draw_figure
 
     draw_figure(figure, folder, out, captions=captions)
-
-
-def draw_network_command(
-    directory: Annotated[
-        Path, typer.Argument(metavar="NETWORK_DIR", help="Folder that `network sample` wrote.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE.pdf",
-            parser=OutputFile("torsweep-network-picture"),
-            help="File to write, whole or not at all: PDF, PNG or SVG.",
-        ),
-    ],
-) -> None:
-    """Draw a network: a map of its places and relays, the busiest pairs of relays, rates and round trips."""
-    from torsweep.pipeline.figures import figure_module
-
-    if out.suffix not in PICTURE_KINDS:
-        accepted = ", ".join(PICTURE_KINDS)
-        raise InputError("is no name of a picture", key="--out", value=out, accepted=accepted)
-    figure_module("pictures.network").draw_picture(directory, out)

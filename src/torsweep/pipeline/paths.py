@@ -294,11 +294,6 @@ class Paths:
         seeds_of = self.network_seeds(plan).items()
         return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key, seeds in seeds_of for seed in seeds]
 
-    def network_picture(self, plan: Any) -> list[str]:
-        """The picture of a plan's first network; none of one that tornettools made, which has no places."""
-        key, seeds = next(iter(self.network_seeds(plan).items()))
-        return [] if self.network(key).tornettools else [f"{network_directory(key, seeds[0])}.png"]
-
     def network_seeds(self, plan: Any) -> Mapping[str, Sequence[int]]:
         """The seeds of the plan's networks by the network's key: one for each level of knobs of networks. Of
         several sources, those of their runs."""

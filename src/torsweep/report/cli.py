@@ -22,9 +22,6 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
-    network_picture: Annotated[
-        Path | None, typer.Option(help="PNG of one of the networks, as `network draw` writes it.")
-    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
@@ -35,5 +32,5 @@ def report_command(
     from torsweep.storage import write_text
 
     replaced = parse_settings(settings)
-    page = gather(summaries, figures, experiment, networks, replaced, network_picture)
+    page = gather(summaries, figures, experiment, networks, replaced)
     write_text(out, render(page))

@@ -80,7 +80,6 @@ class Page:
     summary: ShownSummary
     pictures: tuple[Picture, ...]
     networks: Networks
-    network_picture: Picture | None
     likeness: Likeness
     experiment_yaml: str
     overrides: Mapping[str, str]
@@ -112,12 +111,10 @@ def gather(
     experiment_file: Path,
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
-    network_picture: Path | None = None,
 ) -> Page:
     """What a page says about the plan of these folders, whose claims were judged with ``settings``.
 
-    ``network_picture`` is what `torsweep network draw` made of one of the networks. Raises InputError when a
-    file is missing or damaged, or they are not all of one plan.
+    Raises InputError when a file is missing or damaged, or they are not all of one plan.
     """
     experiment = load_experiment(experiment_file, settings)
     plan = read_plan(summaries)
@@ -136,7 +133,6 @@ def gather(
         summary=read_shown_summary(summaries),
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
-        network_picture=None if network_picture is None else read_picture(network_picture),
         likeness=alike,
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}, alike.source),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import polars as pl
 import pytest
 
-from plotting.pictures import chain as drawing
 from torsweep.chain.comparing import as_markdown, clock_costs, compare, per_round, table
 from torsweep.chain.turns import QUANTUM_RATE, clocks_plan, quantum_plan, tracing_plan
-from torsweep.errors import InputError
 
 MEASURED = {
     "clocks": [
@@ -151,27 +147,6 @@ def test_a_busy_machine_is_told_of():
     rows = compare(plan, samples(plan, lambda variant, number: BASE_CPU_S), COSTS)
     assert "measure again" not in as_markdown(plan, rows, DOCUMENT)
     assert "measure again" in as_markdown(plan, rows, {**DOCUMENT, "cores_taken_beside": 1.2})
-
-
-@pytest.mark.parametrize(
-    "plan", [clocks_plan(25), tracing_plan(), quantum_plan()], ids=lambda plan: plan.name
-)
-def test_each_comparison_is_drawn(plan, tmp_path):
-    def cpu_s(variant: str, number: int) -> float:
-        return BASE_CPU_S * (1 + len(variant) / 10 + number / 100)
-
-    rows = compare(plan, samples(plan, cpu_s), COSTS)
-    comparison = tmp_path / f"{plan.name}.csv"
-    pl.from_dicts(rows, infer_schema_length=None).write_csv(comparison)
-    comparison.with_suffix(".json").write_text(json.dumps({**DOCUMENT, "plan": plan.name}))
-    drawing.draw_figure(comparison, tmp_path / "figures" / plan.name)
-    assert (tmp_path / "figures" / f"{plan.name}.pdf").stat().st_size > 1_000
-
-
-def test_a_table_without_its_json_is_refused(tmp_path):
-    (tmp_path / "clocks.csv").write_text("position,variant\n")
-    with pytest.raises(InputError, match=r"clocks\.json: no such file"):
-        drawing.draw_figure(tmp_path / "clocks.csv", tmp_path / "figures/clocks")
 
 
 def test_rows_stand_in_columns():

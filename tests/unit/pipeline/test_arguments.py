@@ -182,7 +182,6 @@ def test_a_run_has_one_path_only(capsys, changes, said):
         (("report",), "network/describe.py"),
         (("stats",), "runsets/reading.py"),
         (("stats",), "config/replicates.py"),
-        (("network/picture.py",), "network/path_chances.py"),
         (("bundle",), "formats/archives.py"),
     ],
 )

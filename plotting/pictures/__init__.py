@@ -1,1 +1,0 @@
-"""Pictures that commands of torsweep draw, beside the figures of plans and of comparisons."""
