@@ -1,4 +1,4 @@
-"""A consensus, server descriptors and a bandwidth file, as texts that name no relay there ever was."""
+"""A consensus and server descriptors, as texts that name no relay there ever was."""
 
 from __future__ import annotations
 
@@ -39,9 +39,3 @@ def descriptor_text(number: int, hour: int = 9, rate: int = 20_000, observed: in
         f"bandwidth {rate} {2 * rate} {observed}\nreject *:*\nrouter-signature\n"
         "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
     )
-
-
-def bandwidth_text(relays: int) -> str:
-    """A bandwidth file with a line for each of so many relays of a sampled network."""
-    lines = (f"node_id=${16 * n:040X} bw={100 + n} nick=relay{n + 1} vote=1\n" for n in range(relays))
-    return "1523911758\nversion=1.4.0\nsoftware=sbws\n=====\n" + "".join(lines)

@@ -27,8 +27,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "torsweep network describe ci-1",
         "torsweep network describe ci-1 --experiment scheduler_choice --json",
     ),
-    "latency import": ("torsweep latency import rtts.txt.gz --format matrix --unit ms --out latency",),
-    "bandwidth import": ("torsweep bandwidth import ookla.csv --format ookla-open --out bandwidth",),
+    "latency import": ("torsweep latency import rtts.txt.gz --unit ms --out latency",),
+    "bandwidth import": ("torsweep bandwidth import ookla.csv --out bandwidth",),
     "relays import": (
         "torsweep relays import consensus --format consensus --descriptors descriptors/ --out relays",
     ),

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tests.directory_texts import bandwidth_text, consensus_text, descriptor_text
+from tests.directory_texts import consensus_text, descriptor_text
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
 from tests.fuzz.properties import Target
 from tests.small_network import equal_rtts, small_network
@@ -102,7 +102,7 @@ def _sampled_from(key: str, table: str) -> Callable[[Path], None]:
 
 def _latency_table(folder: Path) -> None:
     _matrix(folder)
-    import_latency(folder / "matrix.txt", "matrix", "ms", folder / "table")
+    import_latency(folder / "matrix.txt", "ms", folder / "table")
 
 
 def _bandwidth_table(folder: Path) -> None:
@@ -116,14 +116,6 @@ def _bandwidth_table(folder: Path) -> None:
 def _relay_table(folder: Path) -> None:
     _relayinfo(folder)
     import_relays(folder / "relayinfo.json", "relayinfo", folder / "table")
-
-
-def _weights(folder: Path) -> None:
-    _network_yaml(folder)
-    file = folder / "weights.v3bw"
-    document = json.loads((folder / "net.yaml").read_text())
-    (folder / "net.yaml").write_text(json.dumps({**document, "weights": {"file": str(file)}}))
-    file.write_text(bandwidth_text(document["relays"]))
 
 
 _MAKERS = {
@@ -140,10 +132,6 @@ def _matrix(folder: Path) -> None:
     text = "\n".join(" ".join(f"{cell:.1f}" for cell in row) for row in apart)
     (folder / "matrix.txt").write_text(text + "\n")
     (folder / "matrix.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-    nodes = "".join(f"node [\n id {host}\n]\n" for host in range(HOSTS))
-    edge = 'edge [\n source {0}\n target {1}\n latency "{2:.3f} ms"\n packet_loss 0.0\n]\n'
-    edges = (edge.format(i, j, apart[i, j] / 2) for i in range(HOSTS) for j in range(i))
-    (folder / "atlas.gml").write_text(f"graph [\ndirected 0\n{nodes}{''.join(edges)}]\n")
 
 
 def _relayinfo(folder: Path) -> None:
@@ -169,9 +157,6 @@ def _rates(folder: Path) -> None:
     )
     tiles.write_csv(folder / "tiles.csv")
     tiles.write_parquet(folder / "tiles.parquet")
-    vertex = ' node [\n id {0}\n host_bandwidth_down "{1} Kibit"\n host_bandwidth_up "{2} Kibit"\n ]\n'
-    graph = "".join(vertex.format(n, 1000 * n, 500 * n) for n in range(1, 4))
-    (folder / "networkinfo.gml").write_text(f"graph [\n{graph}]\n")
 
 
 def _directory(folder: Path) -> None:
@@ -219,13 +204,13 @@ _SUMMARIZE = ("results", "summarize", _REFILL_SWEEP, "--tables", "{in}/tables", 
 _Make = Callable[[Path], None]
 
 
-def _latency(file: str, file_format: str, *more: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
-    command = ("latency", "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}", *more)
+def _latency(file: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+    command = ("latency", "import", f"{{in}}/{file}", "--unit", "ms", "--out", "{out}")
     return Target(file, file, kinds, command, _matrix, MODEL_FILE)
 
 
-def _bandwidth(file: str, file_format: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
-    command = ("bandwidth", "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}")
+def _bandwidth(file: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+    command = ("bandwidth", "import", f"{{in}}/{file}", "--out", "{out}")
     return Target(file, file, kinds, command, _rates, BANDWIDTH_FILE)
 
 
@@ -247,7 +232,6 @@ def _experiment(name: str) -> Target:
     return Target(name, "experiment.yaml", DOCUMENT_KINDS, _CHECK, _experiment_yaml(name))
 
 
-_MS = ("--unit", "ms")
 _DESCRIPTORS = ("--descriptors", "{in}/descriptors")
 _NPY, _JSON = f"network/{LATENCY_FILE}", f"network/{NETWORK_FILE}"
 _STREAMS = f"{RUN_NAME}/streams.parquet"
@@ -272,21 +256,18 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         _sampled("latency", MODEL_FILE, BYTE_KINDS),
     ),
     "Parquet": (
-        _bandwidth("tiles.parquet", "ookla-open", BYTE_KINDS),
+        _bandwidth("tiles.parquet", BYTE_KINDS),
         Target("streams of a run", _STREAMS, BYTE_KINDS, _COLLECT, _run),
         Target("tables of a plan", "tables/streams.parquet", BYTE_KINDS, _SUMMARIZE, _plan),
     ),
-    "CSV": (_bandwidth("tiles.csv", "ookla-open"),),
+    "CSV": (_bandwidth("tiles.csv"),),
     "text": (
-        _latency("matrix.txt", "matrix", *_MS),
-        _latency("matrix.gz", "matrix", *_MS, kinds=BYTE_KINDS),
-        _latency("atlas.gml", "gml"),
-        _bandwidth("networkinfo.gml", "networkinfo"),
+        _latency("matrix.txt"),
+        _latency("matrix.gz", BYTE_KINDS),
     ),
     "consensus": (
         _relays("consensus", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
         _relays("descriptors", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
-        Target("bandwidth file", "weights.v3bw", LINE_KINDS, _SAMPLE, _weights, NETWORK_FILE),
     ),
 }
 """By format; each command reads the file whose damage it has to survive."""

@@ -39,9 +39,7 @@ NOT_RUN = {
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src"
     " snakemake --cores 4 refill_sweep": SHADOW,
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
-    "torsweep latency import matrix --format matrix --unit us --out imported/king": (
-        "needs a file from the data set's home"
-    ),
+    "torsweep latency import matrix --unit us --out imported/king": ("needs a file from the data set's home"),
     "snakemake --cores 2 refill_sweep --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
     "      engine=emulation,cellsim+tcp=linux_6_18 runs=all": REAL_TIME,
     "snakemake --cores 8 refill_sweep --config engine=emulation,cellsim": (
@@ -80,11 +78,8 @@ PUT_IN = {
         f"network=ci live_tor={ROOT}/topologies/validation/onionperf-2019.json"
     ),
     "snakemake --cores 8 NAME": "snakemake --cores 8 scheduler_choice",
-    "latency import FILE --format FORMAT": "latency import matrix.txt --format matrix",
-    "latency import atlas_v201801.shadow_v2.gml.xz --format gml --out imported/latency": (
-        "latency import atlas.gml --format gml --out imported/atlas"
-    ),
-    "bandwidth import FILE --format FORMAT": "bandwidth import tiles.csv --format ookla-open",
+    "latency import FILE": "latency import matrix.txt",
+    "bandwidth import FILE": "bandwidth import tiles.csv",
     "relays import FILE --format FORMAT": "relays import relayinfo.json --format relayinfo",
 }
 """What stands for the words in capitals."""

@@ -49,7 +49,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A workspace with what a user would bring: measurements, a network, simulations, a bundle."""
     folder = tmp_path_factory.mktemp("clean")
     workspace = make_workspace(folder)
-    for name in ("matrix.txt", "atlas.gml", "tiles.csv", "relayinfo.json"):
+    for name in ("matrix.txt", "tiles.csv", "relayinfo.json"):
         next(target for targets in TARGETS.values() for target in targets if target.name == name).make(folder)
     (folder / "configs/networks/mine.yaml").write_text(MINE)
     (folder / "tor_metrics.json").write_text('{"download_times": {}, "daily_counts": {}}')

@@ -140,18 +140,6 @@ def share(most: float, example: str) -> Levels:
     return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
 
 
-def file_name(usual: str, files: str) -> Levels:
-    """``usual``, or the name of one of ``files``, which is looked up when it is read."""
-    pattern = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
-
-    def value(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError
-        return text
-
-    return Levels(f"{usual}, or NAME of {files}", {"pattern": f"^{pattern}$"}, value)
-
-
 def either(*parts: Levels) -> Levels:
     """The levels of each of ``parts``."""
 

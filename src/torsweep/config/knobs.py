@@ -18,7 +18,6 @@ from torsweep.config.knob import (
     decimal,
     duration,
     either,
-    file_name,
     milliseconds,
     named,
     number,
@@ -66,12 +65,6 @@ CONSENSUS = "consensus."
 
 _CONSENSUS_KNOB = r"consensus\.[A-Za-z][A-Za-z0-9_-]{0,99}"
 _MOST_PARAMETER = 2**31 - 1
-
-USUAL_WEIGHTS = "sampled"
-"""Relays' weights of a network that names no file of them: those that their relays were drawn with."""
-
-WEIGHTS_FILES = "configs/weights/NAME.v3bw"
-"""Where a file of weights with a name stands."""
 
 PRIMARY_GUARDS = 3
 """Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
@@ -405,16 +398,6 @@ _TABLE = (
         target="network",
         looks={"0": USUAL, "0.001": FOURTH, "0.01": OTHER, "0.02": THIRD},
         words={"0": "none"},
-    ),
-    Knob(
-        "weights",
-        "Weights by which relays are chosen: as drawn, or from a bandwidth file. Each level has its own "
-        "networks.",
-        file_name(USUAL_WEIGHTS, WEIGHTS_FILES),
-        "weights",
-        USUAL_WEIGHTS,
-        target="network",
-        looks={USUAL_WEIGHTS: USUAL},
     ),
     Knob(
         "middle_bandwidth",

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.knobs import USUAL_LATENCY, USUAL_WEIGHTS
+from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -247,9 +247,6 @@ class NetworkConfig(Section):
     """The delay of clients' last mile."""
     loss: Loss = _left_out(Loss())
     """Packets that are lost."""
-    weights: InputSource = _left_out(InputSource(name=USUAL_WEIGHTS))
-    """The bandwidth file ``configs/weights/NAME.v3bw`` whose weights relays have; ``sampled``: those that
-    they were drawn with."""
     tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())
     """Folders that ``tornettools generate`` made. They are taken as they are, in turns; the counts then say
     what is in them, and no other key has an effect."""
@@ -298,8 +295,6 @@ class NetworkConfig(Section):
             return self
         if self.positions is not None:
             raise RefusedValue("a chain has one relay in each position", key="positions")
-        if self.weights.name != USUAL_WEIGHTS:
-            raise RefusedValue("a chain has one path, which no weight chooses", key="weights")
         if self.relays != len(CHAIN_POSITIONS):
             raise RefusedValue("a chain has three relays", key="relays", value=self.relays, accepted="3")
         if self.scale != 1:

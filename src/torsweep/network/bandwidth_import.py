@@ -1,14 +1,12 @@
 """Import of client bandwidths measured by others.
 
-In: Ookla Open Data tiles (CSV or Parquet), or tornettools' ``networkinfo_staging.gml``. Out: a folder with
-``bandwidth.json``, quantile tables for the sampler.
-
-Each format gives regions with mean rates and how much each counts: tiles their tests, GML every vertex alike.
+In: Ookla Open Data tiles (CSV or Parquet). Out: a folder with ``bandwidth.json``, quantile tables for the
+sampler. Each tile is a region with mean rates, which counts by its tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +15,6 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv, read_frame
-from torsweep.formats.graphs import read_gml
 from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, write_bandwidth
 from torsweep.network.exact import Floats
 from torsweep.provenance import sha256_of_file
@@ -25,16 +22,8 @@ from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import BANDWIDTHS_FOLDER
 
-BANDWIDTH_FORMATS = ("ookla-open", "networkinfo")
-
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
-_SHADOW_RATE = r"^([0-9]{1,15}(?:\.[0-9]{1,15})?) ([KMG]?i?bit)$"
-_BYTES_PER_S = {
-    f"{prefix}{binary}bit": factor**power / 8
-    for power, prefix in enumerate(("K", "M", "G"), 1)
-    for binary, factor in (("", 1000), ("i", 1024))
-} | {"bit": 0.125}
 _FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
 _MOST_TESTS = 1e12
 
@@ -56,18 +45,10 @@ class Regions(NamedTuple):
     weight: np.ndarray
 
 
-def import_bandwidth(file: Path, file_format: str, out: Path) -> list[str]:
+def import_bandwidth(file: Path, out: Path) -> list[str]:
     """Write ``out`` and return the lines to print. Raises InputError naming what is wrong where."""
-    readers: dict[str, Callable[[Path], Regions]] = {
-        "ookla-open": _ookla_open,
-        "networkinfo": _networkinfo,
-    }
-    if file_format not in readers:
-        raise InputError(
-            "no such format", key="--format", value=file_format, accepted=", ".join(BANDWIDTH_FORMATS)
-        )
-    regions = readers[file_format](file)
-    origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format}
+    regions = _ookla_open(file)
+    origin = {"file": file.name, "sha256": sha256_of_file(file)}
     with whole_directory(out, BANDWIDTHS_FOLDER) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
@@ -120,32 +101,6 @@ def _numbers(table: pl.DataFrame, numbers: Sequence[str], file: Path) -> pl.Data
             key, value, accepted = f"row {row + 1}, {name}", table[name][row], f"0 to {_most(name):g}"
             raise InputError("is no number in range", file=file, key=key, value=value, accepted=accepted)
     return table.select(pl.col(name).cast(pl.Float64) for name in numbers)
-
-
-def _networkinfo(file: Path) -> Regions:
-    """``bandwidth_down "31208 Kibit"`` and ``bandwidth_up`` of each vertex; Shadow 2 and later say
-    ``host_bandwidth_down``."""
-    columns = [f"{host}bandwidth_{way}" for way in ("down", "up") for host in ("", "host_")]
-    nodes = read_gml(file, columns, []).nodes
-    texts = nodes.select(
-        pl.coalesce(f"bandwidth_{way}", f"host_bandwidth_{way}").alias(way) for way in ("down", "up")
-    )
-    rates = texts.select(_bytes_per_s(way) for way in ("down", "up"))
-    wrong = rates.select(pl.any_horizontal(pl.all().is_null())).to_series()
-    if wrong.any():
-        node = int(wrong.arg_max() or 0)
-        value = " and ".join(rate or "none" for rate in texts.row(node))
-        accepted = "a bandwidth_down and a bandwidth_up such as 31208 Kibit for each node"
-        raise InputError(
-            "rates are missing", file=file, key=f"node {node + 1}", value=value, accepted=accepted
-        )
-    return _regions([(down, up, 1.0) for down, up in rates.iter_rows()], file)
-
-
-def _bytes_per_s(column: str) -> pl.Expr:
-    """A rate in Shadow's words, such as ``31208 Kibit``, as bytes/s; null where it is none."""
-    number, unit = (pl.col(column).str.extract(_SHADOW_RATE, group) for group in (1, 2))
-    return number.cast(pl.Float64) * unit.replace_strict(_BYTES_PER_S, default=None, return_dtype=pl.Float64)
 
 
 def table_of_regions(down: Floats, up: Floats, weight: Floats, origin: dict[str, Any]) -> ClientBandwidth:

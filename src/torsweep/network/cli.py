@@ -84,34 +84,24 @@ def _waiting(doing: str) -> AbstractContextManager[object]:
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
     out: Annotated[Path, _out(LATENCIES_FOLDER)],
-    file_format: Annotated[str, typer.Option("--format", help="matrix or gml.")],
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="us, ms or s: the unit of the numbers in FILE. Latencies in GML mostly name theirs."
-        ),
-    ] = None,
+    unit: Annotated[str, typer.Option(help="us, ms or s: the unit of the numbers in FILE.")],
     one_way: Annotated[bool, typer.Option("--one-way", help="The numbers are of one direction.")] = False,
 ) -> None:
-    """Import a matrix of RTTs, or a network graph; prints its sanity statistics.
-
-    Use it as latency: {file: OUT}.
-    """
+    """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT}."""
     from torsweep.network.latency_import import import_latency as run
 
-    _print_imported(file, lambda: run(file, file_format, unit, out, one_way=one_way))
+    _print_imported(file, lambda: run(file, unit, out, one_way=one_way))
 
 
 @bandwidth_app.command("import")
 def import_bandwidth(
-    file: Annotated[Path, typer.Argument(help="Measured client bandwidths.")],
+    file: Annotated[Path, typer.Argument(help="Tiles of Ookla Open Data, CSV or Parquet.")],
     out: Annotated[Path, _out(BANDWIDTHS_FOLDER)],
-    file_format: Annotated[str, typer.Option("--format", help="ookla-open or networkinfo.")],
 ) -> None:
     """Import client bandwidths. Use them as client_bandwidth: {file: OUT}."""
     from torsweep.network.bandwidth_import import import_bandwidth as run
 
-    _print_imported(file, lambda: run(file, file_format, out))
+    _print_imported(file, lambda: run(file, out))
 
 
 @relays_app.command("import")

@@ -1,8 +1,7 @@
 """Import of measured latencies.
 
-In: a matrix of RTTs, or a graph in GML. Out: a folder with ``latency.npz``,
-that holds a coordinate model fitted to the matrix and the matrix itself, and ``import.json`` with where it
-came from and its sanity statistics.
+In: a matrix of RTTs. Out: a folder with ``latency.npz``, that holds a coordinate model fitted to the matrix
+and the matrix itself, and ``import.json`` with where it came from and its sanity statistics.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from torsweep.errors import InputError
 from torsweep.network.exact import Floats
-from torsweep.network.graphs import read_graph
 from torsweep.network.latency import MODEL_FILE, CoordinateModel, check_model, write_model
 from torsweep.network.latency_fit import (
     Pairs,
@@ -25,14 +23,7 @@ from torsweep.network.latency_fit import (
     measured_pairs,
     model_predictions,
 )
-from torsweep.network.latency_matrix import (
-    GML,
-    MatrixSummary,
-    check_matrix,
-    checked_unit,
-    read_latencies,
-    symmetric,
-)
+from torsweep.network.latency_matrix import MatrixSummary, check_matrix, read_latencies, symmetric
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import LATENCIES_FOLDER
@@ -43,15 +34,12 @@ _MOST_FIT_ERROR = 3.0
 """The largest ninth decile of |predicted − measured| / measured that is accepted. King's is below 1."""
 
 
-def import_latency(
-    file: Path, file_format: str, unit: str | None, out: Path, *, one_way: bool = False
-) -> list[str]:
+def import_latency(file: Path, unit: str, out: Path, *, one_way: bool = False) -> list[str]:
     """Write ``out`` and return the lines to print. Raises InputError for a matrix not fit for use.
 
-    With ``one_way`` the file's numbers are delays of one direction and are doubled; those of a graph in GML
-    always are, and mostly name their unit.
+    With ``one_way`` the file's numbers are delays of one direction and are doubled.
     """
-    rtt_us, notes = _read(file, file_format, unit, one_way)
+    rtt_us = read_latencies(file, unit) * (2 if one_way else 1)
     summary = check_matrix(rtt_us, file)
     mean = symmetric(rtt_us)
     pairs = measured_pairs(mean)
@@ -70,29 +58,17 @@ def import_latency(
         "fit_relative_error_p50": round(float(np.median(error)), 4),
         "fit_relative_error_p90": round(worst, 4),
     }
-    source = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "unit": unit or ""}
+    source = {"file": file.name, "sha256": sha256_of_file(file), "unit": unit}
     with whole_directory(out, LATENCIES_FOLDER) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return [
         *_summary_lines(summary),
-        *notes,
         f"fit: relative error p50 {100 * statistics['fit_relative_error_p50']:.1f} %, "
         f"p90 {100 * statistics['fit_relative_error_p90']:.1f} %",
         f"written: {out / MODEL_FILE}",
     ]
-
-
-def _read(file: Path, file_format: str, unit: str | None, one_way: bool) -> tuple[Floats, list[str]]:
-    """The RTTs in ``file``, and what there is to say about how they came about."""
-    if file_format != GML:
-        return read_latencies(file, file_format, unit) * (2 if one_way else 1), []
-    if one_way:
-        problem = "says nothing about GML: latencies of edges are of one direction"
-        raise InputError(problem, key="--one-way", accepted="leaving it out")
-    graph = read_graph(file, checked_unit(unit) if unit else None)
-    return graph.rtt_us, [f"by the shortest path: {100 * graph.by_path:.2f} % of the pairs have no edge"]
 
 
 def _complete(rtt_us: Floats, model: CoordinateModel) -> NDArray[np.int32]:

@@ -1,10 +1,10 @@
 """Measured latencies: matrices of RTTs, such as King's, and whether they are fit for use.
 
-In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, hosts) in microseconds, NaN
+In: a file and the unit of its numbers. Out: a matrix of RTTs, (hosts, hosts) in microseconds, NaN
 where nothing was measured and on the diagonal; its statistics, to look at before trusting it; InputError for
 a file that holds no such matrix, and for one that no network could be made from.
 
-``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 or an empty cell off the
+The file has one row of numbers per host, separated by blanks, tabs or commas; 0 or an empty cell off the
 diagonal means not measured.
 """
 
@@ -26,9 +26,6 @@ from torsweep.network.exact import Floats
 from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
-GML = "gml"
-"""Read by :mod:`torsweep.network.graphs`: it says more than a matrix."""
-LATENCY_FORMATS = ("matrix", GML)
 
 _LEAST_PAIRS = 0.1
 """The share of the pairs of hosts that has to have been measured."""
@@ -42,24 +39,10 @@ MOST_MEDIAN_US = 5_000_000.0
 """Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
 
 
-def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
-    """The matrix in ``path``, which is no graph, in microseconds. Raises InputError saying what is wrong."""
-    if file_format not in LATENCY_FORMATS:
-        raise InputError(
-            "no such format", key="--format", value=file_format, accepted=", ".join(LATENCY_FORMATS)
-        )
-    return _matrix(path, checked_unit(unit))
-
-
-def checked_unit(unit: str | None) -> str:
-    """``unit``; InputError when it is none of ``MICROSECONDS_PER``."""
+def read_latencies(path: Path, unit: str) -> Floats:
+    """The matrix in ``path``, in microseconds. Raises InputError saying what is wrong."""
     if unit not in MICROSECONDS_PER:
-        value, accepted = unit or "none", ", ".join(MICROSECONDS_PER)
-        raise InputError("no such unit", key="--unit", value=value, accepted=accepted)
-    return unit
-
-
-def _matrix(path: Path, unit: str) -> Floats:
+        raise InputError("no such unit", key="--unit", value=unit, accepted=", ".join(MICROSECONDS_PER))
     accepted = (
         "one row of RTTs per host, 0 or an empty cell where nothing was measured, as many rows as columns"
     )

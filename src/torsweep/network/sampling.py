@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.config.knobs import USUAL_WEIGHTS, WEIGHTS_FILES
 from torsweep.config.network import InputSource, LatencySource, NetworkConfig
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
@@ -41,13 +40,11 @@ from torsweep.network.model import (
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.tornet import TORNET_FILE
-from torsweep.network.weights import read_weights, weighted
 from torsweep.provenance import sha256_of_file
 
 RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES = (
     Path("topologies", kind) for kind in ("relays", "bandwidth", "latency")
 )
-WEIGHTS = Path(WEIGHTS_FILES).parent
 """Folders of tables that a configuration names."""
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -98,7 +95,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
 
 
 def input_paths(config: NetworkConfig) -> dict[str, Path]:
-    """The files that the network is sampled from, by what they hold: relays, bandwidth, weights, latency; or
+    """The files that the network is sampled from, by what they hold: relays, bandwidth, latency; or
     those that say what networks of tornettools are.
 
     Raises InputError when one that ``config`` names is missing.
@@ -111,8 +108,6 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
         paths["relays"] = source_path(config.relay_population, RELAY_TABLES, POPULATION_FILE)
     if config.client_bandwidth.rate is None:
         paths["bandwidth"] = source_path(config.client_bandwidth, BANDWIDTH_TABLES, BANDWIDTH_FILE)
-    if config.weights.name != USUAL_WEIGHTS:
-        paths["weights"] = source_path(config.weights, WEIGHTS, "weights.v3bw")
     return {**paths, "latency": source_path(config.latency, LATENCY_TABLES, MODEL_FILE)}
 
 
@@ -141,9 +136,7 @@ def source_path(source: InputSource, folder: Path, file_name: str) -> Path:
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, places: PlacesOf) -> tuple[Relay, ...]:
     if config.chain is not None:
         return chain_relays(config.chain, seed, places)
-    relays = sample_relays(config, read_population(paths["relays"]), seed, places)
-    weights = paths.get("weights")
-    return weighted(relays, read_weights(weights), weights) if weights is not None else relays
+    return sample_relays(config, read_population(paths["relays"]), seed, places)
 
 
 def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> ClientRates:

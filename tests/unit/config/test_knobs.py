@@ -77,8 +77,6 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("latency", "atlas-2023", {"latency": "atlas-2023"}),
         ("loss", "0", {"loss.share": 0.0}),
         ("loss", "0.2", {"loss.share": 0.2}),
-        ("weights", "sampled", {"weights": "sampled"}),
-        ("weights", "peerflow-1.0", {"weights": "peerflow-1.0"}),
     ],
 )
 def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
@@ -95,8 +93,6 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
         ("loss", "0.010"),
         ("loss", "0.00001"),
         ("loss", "1%"),
-        ("weights", "../mine"),
-        ("weights", "2012"),
         ("cells", "1e4"),
         ("middle_bandwidth", "550"),
         ("middle_bandwidth", "550KB"),

@@ -146,7 +146,7 @@ def test_a_chain_must_be_whole_and_alone(overrides, said):
 
 def test_keys_that_came_later_leave_the_copies_of_older_configurations_alone():
     document = load_network_config("paper").model_dump(mode="json")
-    assert not {"chain", "loss", "weights", "scale"} & document.keys()
+    assert not {"chain", "loss", "scale"} & document.keys()
     assert document["relay_population"] == {"name": "2012", "file": None}
     assert document["client_bandwidth"] == {"name": "netindex-2012", "file": None}
 

@@ -34,7 +34,6 @@ LEVELS = {
     "scale": st.decimals("0.003", "1", places=3).map(str),
     "latency": st.sampled_from(["king", "planetlab", "atlas-2023"]),
     "loss": st.sampled_from(["0", "0.0001", "0.01", "0.2"]),
-    "weights": st.sampled_from(["sampled", "of_mine", "peerflow-1.0"]),
     "streams": st.integers(1, 99).map(str),
     "cells": st.integers(1, 9_999_999).map(str),
     "middle_bandwidth": st.integers(20, 9999).map(lambda kib: f"{kib}KiBps"),
@@ -67,7 +66,6 @@ def test_network_levels_are_those_of_network_knobs(variant):
         "middle_bandwidth": "chain.middle",
         "loss": "loss.share",
     }
-    settings["weights"] = "weights"
     assert set(levels) == settings.keys() & dict(variant.levels).keys()
     assert set(variant.network_overrides) == {settings[knob] for knob in levels}
     if "load" in levels:

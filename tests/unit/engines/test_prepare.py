@@ -57,17 +57,14 @@ PLANETLAB = {"latency": {"name": "planetlab", "file": None, "use": "fit"}}
 @pytest.mark.parametrize(
     ("config", "variant", "said"),
     [
-        ({}, "loss=0+weights=sampled", None),
+        ({}, "loss=0", None),
         ({"loss": {"share": 0.01}}, "loss=0.01", None),
-        ({"weights": {"name": "mine", "file": None}}, "weights=mine", None),
         ({}, "loss=0.01", r"loss\.share: .*another level.*; accepted: 0\.01"),
         ({"loss": {"share": 0.01}}, "loss=0", r"loss\.share: .*another level.*, got 0\.01; accepted: 0\.0"),
-        ({}, "weights=mine", r"weights: .*another level.*; accepted: mine"),
         ({"load": 1}, "load=1", None),
         ({"load": 1}, "load=0.5", r"load: the network was sampled at another level than the variant's"),
         (PLANETLAB, "latency=planetlab", None),
         (PLANETLAB, "latency=atlas-2023", r"latency: .*another level.*got 'planetlab'; accepted: atlas-2023"),
-        ({"weights": {"name": None, "file": "a.v3bw"}}, "weights=sampled", r"weights: .*another level"),
     ],
 )
 def test_a_network_is_at_the_levels_asked_for(network, tmp_path, config, variant, said):

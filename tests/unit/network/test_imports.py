@@ -19,8 +19,6 @@ from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays_import import import_relays
 from torsweep.network.sampling import sample_network
 
-VERTEX = 'graph [ node [ bandwidth_down "8 Kibit" bandwidth_up "9 Kibit" ] ]'
-
 TILES = {
     "avg_d_kbps": [1_000, 50_000, 100_000],
     "avg_u_kbps": [500, 10_000, 40_000],
@@ -39,27 +37,14 @@ def medians(out: Path) -> float:
 def test_tiles_count_by_their_tests(tmp_path: Path, suffix: str) -> None:
     file, frame = tmp_path / f"tiles.{suffix}", polars.DataFrame(TILES)
     frame.write_csv(file) if suffix == "csv" else frame.write_parquet(file)
-    import_bandwidth(file, "ookla-open", tmp_path / "out")
+    import_bandwidth(file, tmp_path / "out")
     assert medians(tmp_path / "out") == pytest.approx(50_000, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "rate"), [("", "1000 Kibit"), ("host_", "1024 Kbit"), ("host_", "1.024 Mbit")]
-)
-def test_tornettools_vertices_are_read_in_their_units(tmp_path: Path, prefix: str, rate: str) -> None:
-    """Shadow 1 says ``bandwidth_down``, Shadow 2 and 3 say ``host_bandwidth_down``."""
-    file = tmp_path / "networkinfo_staging.gml"
-    rates = f'{prefix}bandwidth_down "{rate}" {prefix}bandwidth_up "9 Kibit"'
-    vertex = f'node [ id {{0}} label "bandwidth_up 1"\n {rates}]\n'
-    file.write_text("graph [\n" + "".join(vertex.format(n) for n in range(3)) + "]\n")
-    import_bandwidth(file, "networkinfo", tmp_path / "out")
-    assert read_bandwidth(tmp_path / "out" / BANDWIDTH_FILE).down[50] == 128_000
 
 
 def test_an_imported_table_is_used(tmp_path: Path) -> None:
     file = tmp_path / "tiles.parquet"
     polars.DataFrame(TILES).write_parquet(file)
-    import_bandwidth(file, "ookla-open", tmp_path / "out")
+    import_bandwidth(file, tmp_path / "out")
     config = NetworkConfig.model_validate(
         {
             "relays": 5,
@@ -73,37 +58,27 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file_format", "text", "said"),
+    ("text", "said"),
     [
-        ("ookla-open", "", "is empty"),
-        ("ookla-open", "avg_d_kbps,tests\n1,1\n", "columns are missing"),
-        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n", "no region"),
-        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\nfast,1,1\n", "no number in range, got 'fast'"),
+        ("", "is empty"),
+        ("avg_d_kbps,tests\n1,1\n", "columns are missing"),
+        ("avg_d_kbps,avg_u_kbps,tests\n", "no region"),
+        ("avg_d_kbps,avg_u_kbps,tests\nfast,1,1\n", "no number in range, got 'fast'"),
         (
-            "ookla-open",
             "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n",
             "row 1, avg_u_kbps: is no number in range, got '-1'",
         ),
         (
-            "ookla-open",
             "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n",
             "row 1, avg_d_kbps: is no number in range",
         ),
-        ("networkinfo", "graph [\n]\n", "holds no node"),
-        ("networkinfo", "graph [ node [ bandwidth_down 3 ] ]", "node 1: rates are missing, got '3 and none'"),
-        (
-            "networkinfo",
-            VERTEX.replace("9 Kibit", "9 KB/s"),
-            "node 1: rates are missing, got '8 Kibit and 9 K",
-        ),
-        ("morse", "", "no such format"),
     ],
 )
-def test_bad_bandwidths_are_refused(tmp_path: Path, file_format: str, text: str, said: str) -> None:
+def test_bad_bandwidths_are_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "speeds"
     file.write_text(text)
     with pytest.raises(InputError, match=said):
-        import_bandwidth(file, file_format, tmp_path / "out")
+        import_bandwidth(file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

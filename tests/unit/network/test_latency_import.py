@@ -31,7 +31,7 @@ def test_a_plain_matrix_is_read_in_its_unit(
 ) -> None:
     file = tmp_path / "matrix"
     file.write_text(matrix_text(rtt_matrix_ms * 1000, separator))
-    found = read_latencies(file, "matrix", "us")
+    found = read_latencies(file, "us")
     assert np.isnan(np.diag(found)).all()
     above = np.triu_indices(40, 1)
     assert found[above] == pytest.approx(rtt_matrix_ms[above] * 1000, abs=1)
@@ -43,7 +43,7 @@ def test_an_import_prints_its_statistics_and_is_used_both_ways(
     file, out = tmp_path / "king", tmp_path / "out"
     rtt_matrix_ms[3, 5] = rtt_matrix_ms[5, 3] = 0
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
-    arguments = [str(file), "--format", "matrix", "--unit", "us", "--out", str(out)]
+    arguments = [str(file), "--unit", "us", "--out", str(out)]
     said = CliRunner().invoke(latency_app, arguments)
     assert said.exit_code == 0
     for word in ("hosts: 40", "median RTT: ", "asymmetry: 0.0 %", "missing: 0.13 %", "triangle violations: "):
@@ -70,7 +70,7 @@ def test_an_import_prints_its_statistics_and_is_used_both_ways(
 def test_places_without_a_round_trip_are_refused(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
     file, out = tmp_path / "matrix", tmp_path / "out"
     file.write_text(matrix_text(rtt_matrix_ms))
-    import_latency(file, "matrix", "ms", out)
+    import_latency(file, "ms", out)
     table = out / MODEL_FILE
     for rtt_us in (0, -5):
         measured = read_measured(table)
@@ -81,13 +81,13 @@ def test_places_without_a_round_trip_are_refused(tmp_path: Path, rtt_matrix_ms: 
     rtt_matrix_ms[7] = rtt_matrix_ms[:, 7] = 0
     file.write_text(matrix_text(rtt_matrix_ms))
     with pytest.raises(InputError, match="a host has no RTT to any other, got 'host 8'"):
-        import_latency(file, "matrix", "ms", out)
+        import_latency(file, "ms", out)
 
 
 def test_one_way_delays_are_doubled(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
     file = tmp_path / "delays"
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
-    import_latency(file, "matrix", "us", tmp_path / "out", one_way=True)
+    import_latency(file, "us", tmp_path / "out", one_way=True)
     measured = read_measured(tmp_path / "out" / MODEL_FILE)
     assert measured[0, 1] == pytest.approx(2_000 * rtt_matrix_ms[0, 1], abs=2)
 
@@ -120,7 +120,7 @@ def test_an_empty_cell_is_no_measurement(tmp_path: Path, rtt_matrix_ms: np.ndarr
     files["tabs.tsv"].write_text(text.replace(",", "\t"))
     files["ends.csv"].write_text(text.replace("\n", ",\n"))
     for file in files.values():
-        rtt_us = read_latencies(file, "matrix", "ms")
+        rtt_us = read_latencies(file, "ms")
         assert np.isnan(rtt_us[3, 5]) and np.isnan(np.diag(rtt_us)).all()
         assert rtt_us[5, 3] == pytest.approx(rtt_matrix_ms[5, 3] * 1000)
 
@@ -129,43 +129,40 @@ def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.nd
     file = tmp_path / "numbered.csv"
     file.write_text(_csv(rtt_matrix_ms, numbered=True))
     with pytest.raises(InputError, match=r"40 rows of 41 cells.*the first column counts the rows"):
-        read_latencies(file, "matrix", "ms")
+        read_latencies(file, "ms")
 
 
 @pytest.mark.parametrize(
-    ("file_format", "unit", "text", "said"),
+    ("unit", "text", "said"),
     [
-        ("matrix", "ms", "", "is empty"),
-        ("matrix", "ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
+        ("ms", "", "is empty"),
+        ("ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
         (
-            "matrix",
             "ms",
             "0 1 2\n1 0\n2 3 0\n",
             "line 2: is cut off or too long, got '2 cells",
         ),
-        ("matrix", "ms", ROW.replace("7", "nan"), "line 2, column 3: is no RTT"),
-        ("matrix", "ms", ROW.replace("7", "inf"), "line 2, column 3: is no RTT"),
-        ("matrix", "ms", ROW.replace("7", "-7"), "line 2, column 3: is no RTT"),
+        ("ms", ROW.replace("7", "nan"), "line 2, column 3: is no RTT"),
+        ("ms", ROW.replace("7", "inf"), "line 2, column 3: is no RTT"),
+        ("ms", ROW.replace("7", "-7"), "line 2, column 3: is no RTT"),
         (
-            "matrix",
             "ms",
             WIDE.replace("7", "1e308"),
             "line 1, column 2: is no RTT, got '1e308'",
         ),
-        ("matrix", "ms", ROW.replace("7", "far"), "line 2, column 3: is no RTT, got 'far'"),
-        ("matrix", "us", WIDE, "the median RTT is not one of the Internet's"),
-        ("matrix", "ms", WIDE.replace("7", "10000"), "median RTT is not one"),
-        ("matrix", "ms", WIDE.replace("7", "0"), "hardly any pair"),
-        ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
-        ("matrix", "min", ROW, "no such unit"),
-        ("avian", "us", ROW, "no such format"),
+        ("ms", ROW.replace("7", "far"), "line 2, column 3: is no RTT, got 'far'"),
+        ("us", WIDE, "the median RTT is not one of the Internet's"),
+        ("ms", WIDE.replace("7", "10000"), "median RTT is not one"),
+        ("ms", WIDE.replace("7", "0"), "hardly any pair"),
+        ("ms", "0 9\n9 0\n", "too few hosts"),
+        ("min", ROW, "no such unit"),
     ],
 )
-def test_bad_latencies_are_refused(tmp_path: Path, file_format: str, unit: str, text: str, said: str) -> None:
+def test_bad_latencies_are_refused(tmp_path: Path, unit: str, text: str, said: str) -> None:
     file = tmp_path / "latencies"
     file.write_text(text)
     with pytest.raises(InputError, match=said):
-        import_latency(file, file_format, unit, tmp_path / "out")
+        import_latency(file, unit, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -174,4 +171,4 @@ def test_cells_that_semicolons_separate_are_named_as_such(tmp_path):
     file = tmp_path / "matrix.csv"
     file.write_text("0;10,5\n11;0\n")
     with pytest.raises(InputError, match="is no RTT, got '0;10'; accepted: commas or tabs between cells"):
-        read_latencies(file, "matrix", "ms")
+        read_latencies(file, "ms")

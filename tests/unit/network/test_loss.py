@@ -31,7 +31,7 @@ def test_only_loss_differs_between_its_levels(
 def test_a_network_without_loss_says_nothing_of_it(configured: Callable[..., NetworkConfig]) -> None:
     none = sample_network(configured(loss={"share": 0}), 1).network
     assert none == sample_network(configured(), 1).network
-    assert not {"loss", "loss_share", "weights"} & (none.model_dump().keys() | none.config.keys())
+    assert not {"loss", "loss_share"} & (none.model_dump().keys() | none.config.keys())
 
 
 def test_a_share_out_of_range_is_refused(tmp_path: Path, sampled: SampledNetwork) -> None:

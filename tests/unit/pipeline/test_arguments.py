@@ -137,17 +137,17 @@ def test_a_networks_knobs_are_passed_to_the_sampler():
     assert arguments.network_settings(wildcards) != arguments.network_settings(SimpleNamespace(network="ci"))
 
 
-def test_the_content_of_a_file_of_weights_is_part_of_a_networks_settings(tmp_path):
-    weights = tmp_path / "a.v3bw"
+def test_the_content_of_an_imported_table_is_part_of_a_networks_settings(tmp_path):
+    table = tmp_path / "bandwidth.json"
     network = SimpleNamespace(network=str(tmp_path / "own.yaml"))
-    text = Path("configs/networks/ci.yaml").read_text()
-    Path(network.network).write_text(f"{text}\nweights: {{file: {weights}}}\n")
+    text = Path("configs/networks/ci.yaml").read_text().replace("client_bandwidth: ", "# ")
+    Path(network.network).write_text(f"{text}\nclient_bandwidth: {{file: {table}}}\n")
     settings = []
     for content in ("1\n", "2\n"):
-        weights.write_text(content)
+        table.write_text(content)
         settings.append(_arguments().network_settings(network))
     assert settings[0] != settings[1]
-    assert str(weights) in _arguments()._paths.topologies(network)
+    assert str(table) in _arguments()._paths.topologies(network)
 
 
 def test_authors_and_licence_become_arguments():
