@@ -2,13 +2,11 @@
 # tables in it; it writes its provenance last, with their checksums. With --wait, a run waits for an engine
 # that a killed pipeline left at work in the folder. What an engine needs (tor, cores, memory, minutes, a node)
 # is stated by its package; what a run took stands in its provenance and its benchmark file. A repeat is the
-# same run with another seed; a replay is cellsim on the circuits that tor chose in a run of another engine, and
-# is kept in a folder below that engine's name.
-from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES
+# same run with another seed.
+from torsweep.engines.selection import RUN_ENGINES
 
 ONE_ENGINE = "|".join(RUN_ENGINES)
 REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
-REPLAY = f"results/replays/{{replayed}}/{RUN_LEVELS}/provenance.json"
 
 
 rule run:
@@ -75,36 +73,6 @@ rule run_repeat:
         "repeat {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
     shell:
         "(torsweep run repeat {params.original:q} --out {params.out:q} --wait"
-        " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
-
-
-rule run_replay:
-    """Let cellsim run on the circuits that tor chose in a run of another engine."""
-    input:
-        paths.replayed_run,
-    output:
-        REPLAY,
-    log:
-        f"results/logs/replays/{{replayed}}/{RUN_LEVELS}.log",
-    benchmark:
-        f"results/benchmarks/replays/{{replayed}}/{RUN_LEVELS}.tsv"
-    wildcard_constraints:
-        engine=MODEL_ENGINE,
-        replayed="[a-z-]+",
-    threads: arguments.run_threads
-    resources:
-        mem_mb=arguments.run_memory_mb,
-        runtime=arguments.run_minutes,
-    params:
-        engine_version=arguments.engine_version,
-        engine_run=arguments.engine_run,
-        original=paths.replayed_directory,
-        record=arguments.replayed_record,
-        out=subpath(output[0], parent=True),
-    message:
-        "replay {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
-    shell:
-        "(torsweep run replay {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 

@@ -50,16 +50,13 @@ def leave_run(
     what stands in run.json.
     """
     named = RunSource.parse(source)
-    series = "runs" if draws is None else "repeats"
-    tree = f"replays/{named.replay}" if named.replay else series
+    tree = "runs" if draws is None else "repeats"
     levels = {**variant, **dict(named.levels)}
     above = folder / "results" / tree / "refill_sweep" / named.engine / "2012" / network
     directory = write_run(above, levels, seed, SMALL)
     transport = {key: level for key, level in named.levels if key == "tcp"}
     carried = Transport.model_validate(transport) if named.engine == "cellsim" else None
     update: dict[str, object] = {"engine": named.engine, "transport": carried, **changes}
-    if named.replay:
-        update["paths"] = {"web1": (("relay1", "relay2", "relay3"),)}
     if draws is not None:
         update["seed"] = repeat_seed(seed)
     read_run(directory).model_copy(update=update).write(directory)

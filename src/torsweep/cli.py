@@ -25,7 +25,7 @@ from torsweep.examples import with_examples
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import config_app, draw_figure_command
 from torsweep.report.cli import report_command
-from torsweep.runsets.cli import import_app, repeat_command, replay_command
+from torsweep.runsets.cli import import_app, repeat_command
 from torsweep.stats.cli import results_app
 from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app
@@ -60,7 +60,6 @@ app.command("doctor")(doctor_command)
 results_app.command("draw")(draw_figure_command)
 results_app.command("report")(report_command)
 run_app.command("repeat")(repeat_command)
-run_app.command("replay")(replay_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)
 app.command("verify")(verify_command)

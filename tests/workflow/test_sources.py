@@ -1,4 +1,4 @@
-"""A plan of several sources with a finished run of Shadow: model, repeat, replay, summary, figures, page."""
+"""A plan of several sources with a finished run of Shadow: model, repeat, summary, figures, page."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
-
 from tests.synthetic import finish_run
 from tests.workflow.conftest import TINY, Workspace
-from torsweep.engines.table_schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms+circuit_policy=ewma"
 AS_SHADOW = "cellsim+tcp=linux_6_18+link_queue=codel"
-REPLAY = "cellsim+replay=shadow"
 LEVELS = "refill_sweep/{engine}/2012/ci/1"
-CONFIG = (*TINY, f"engine=shadow,{AS_SHADOW},{REPLAY}")
+CONFIG = (*TINY, f"engine=shadow,{AS_SHADOW}")
 
 
 def _torsweep(workspace: Workspace, *arguments: str) -> None:
@@ -41,16 +37,6 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
     for file in made["cellsim"].glob("*.parquet"):
         shutil.copy(file, made["shadow"])
     shutil.rmtree(made["cellsim"])
-    relays = json.loads((workspace.folder / network / "network.json").read_text())["relays"]
-    guard, exit_ = (
-        next(relay["name"] for relay in relays if relay["position"] in positions)
-        for positions in (("guard",), ("exit", "guard_exit"))
-    )
-    middle = next(relay["name"] for relay in relays if relay["name"] not in (guard, exit_))
-    circuit = {"client": "web1", "circuit": 1, "first_use_us": 0, "streams": 1}
-    pl.DataFrame(
-        [{**circuit, "path": ",".join([guard, middle, exit_])}], schema=CIRCUITS.polars
-    ).write_parquet(made["shadow"] / "circuits.parquet")
     finish_run(made["shadow"], engine="shadow", engine_version="3.3.0")
     return made["shadow"]
 
@@ -60,7 +46,7 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     done = workspace.snakemake("refill_sweep", "report", config=(*CONFIG, "experiment=refill_sweep"))
     assert done.returncode == 0, done.stdout
     results = workspace.folder / "results"
-    place = f"refill_sweep/shadow_vs_{AS_SHADOW}_vs_{REPLAY}/2012/ci/main"
+    place = f"refill_sweep/shadow_vs_{AS_SHADOW}/2012/ci/main"
     text = (results / "summaries" / place / "summary.md").read_text()
     assert "Gaps between the curves" in text
     assert "there is no floor to judge by" in text
@@ -70,8 +56,6 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     levels = LEVELS.format(engine="cellsim")
     repeat = results / f"repeats/{levels}/{VARIANT}+tcp=linux_6_18+link_queue=codel/run.json"
     assert json.loads(repeat.read_text())["seed"] != 1
-    replay = json.loads((results / f"replays/shadow/{levels}/{VARIANT}/run.json").read_text())
-    assert list(replay["paths"]) == ["web1"]
     assert "Nothing to be done" in workspace.snakemake("refill_sweep", "--dry-run", config=CONFIG).stdout
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from torsweep.config.looks import Look
 from torsweep.config.network import NetworkConfig
-from torsweep.config.tor_settings import Transport
 
 Say = Callable[[str], None]
 """Tells the user one line of how far something is."""
@@ -40,13 +39,11 @@ class Demand:
 class EngineKind:
     """An engine as its runs name it: what it ``does``, in words that go on after "it", and its look.
 
-    ``as_in`` is what the model has in place of this engine's TCP and queues; None for the model itself.
     ``has_nagle`` says whether its TCP has Nagle's algorithm.
     """
 
     does: str
     look: Look
-    as_in: Transport | None = None
     has_nagle: bool = True
 
 

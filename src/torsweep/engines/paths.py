@@ -150,19 +150,6 @@ def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
     return min(MOST_CIRCUITS, SPARE_CIRCUITS + -(-duration_ns // max(each_ns, 1)))
 
 
-def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
-    """Client to the relays of each of its circuits of three hops, in order of first use.
-
-    ``circuits`` is a circuits table. A circuit whose path was not seen is left out.
-    """
-    used = circuits.drop_nulls(["first_use_us", "path"]).sort("client", "first_use_us", "circuit")
-    paths: dict[str, list[list[str]]] = {}
-    for client, path in used.select("client", "path").iter_rows():
-        if len(relays := path.split(",")) == 3:
-            paths.setdefault(client, []).append(relays)
-    return paths
-
-
 def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | None) -> dict[str, Any]:
     """What provenance says of the ``paths`` that clients were to take; nothing where tor chose.
 

@@ -211,11 +211,6 @@ class Arguments:
         runs = self._paths.sources_plan(wildcards).standing()
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
 
-    def replayed_record(self, wildcards: Any) -> str:
-        """The checksum of the manifest of a run that is replayed as it stands: it is no input."""
-        file = Path(self._paths.replayed_directory(wildcards)) / PROVENANCE_FILE
-        return sha256_of_file(file) if not self._paths.replayed_run(wildcards) and file.is_file() else ""
-
     def interim_runs(self, wildcards: Any) -> str:
         """The directories of the runs of the batch that an interim analysis is the first to see."""
         return self._run_directories(wildcards, self._paths.batch(wildcards))

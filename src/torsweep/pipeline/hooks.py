@@ -35,7 +35,7 @@ from torsweep.units import SECOND_NS, rounded_duration
 
 OTHER_TARGETS = ("all", "report", "publish")
 
-RUN_RULES = ("run", "run_repeat", "run_replay")
+RUN_RULES = ("run", "run_repeat")
 """The rules that play runs."""
 
 POLL_SECONDS = 2.0

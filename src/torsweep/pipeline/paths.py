@@ -342,15 +342,6 @@ class Paths:
             raise InputError("has no interim analysis", key="networks", value=networks, accepted=accepted)
         return [size for size in sizes if size < networks]
 
-    def replayed_run(self, wildcards: Any) -> list[str]:
-        """The manifest of the run whose circuits are replayed; none if that run is taken as it is."""
-        everything = self.overrides.runs == "all"
-        return [f"{self.replayed_directory(wildcards)}/{PROVENANCE_FILE}"] if everything else []
-
-    def replayed_directory(self, wildcards: Any) -> str:
-        """The folder of the run whose circuits are replayed."""
-        return str(_run_folder(wildcards, wildcards.replayed))
-
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""
         return str(find(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE))

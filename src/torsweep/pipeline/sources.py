@@ -19,7 +19,6 @@ from torsweep.config.plan import Plan
 from torsweep.config.replicates import numbers_by_level
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import find_engine, require_engine
-from torsweep.engines.table_files import CIRCUITS_FILE
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.sources import RunSource, require_held
@@ -79,7 +78,7 @@ class SourcesPlan:
     def standing(self) -> list[Path]:
         """The folders of finished runs that are taken as they stand."""
         made = set(self.made())
-        every = [one for source in self.sources for one in (source, source.repeated()) if not one.replay]
+        every = [one for source in self.sources for one in (source, source.repeated())]
         keys = product(every, product(self.plan.variants, self.experiment.seeds))
         folders = [self.folder(one, key) for one, key in keys if self._is_finished(one, key)]
         return [folder for folder in folders if folder not in made]
@@ -89,11 +88,7 @@ class SourcesPlan:
 
     def _made_of(self, source: RunSource, key: RunKey) -> Iterator[RunSource]:
         """The source itself, or its repeat, or both: of which a run is made."""
-        if source.replay:
-            original = self.folder(RunSource(source.replay), key)
-            if self.everything or (original / CIRCUITS_FILE).is_file():
-                yield source
-        elif not source.runs_tor:
+        if not source.runs_tor:
             yield from (source, source.repeated())
         elif self.everything:
             # A repeat of each variant in a costly engine would double what a comparison costs.

@@ -1,11 +1,10 @@
-"""Sources: what made the runs of a plan, where engines, TCPs of the model and replays stand side by side.
+"""Sources: what made the runs of a plan, where engines and TCPs of the model stand side by side.
 
 In: a text such as ``emulation,cellsim+tcp=linux_6_18``, and the tree of results. Out: each
 :class:`RunSource`, where its runs stand, and the finished ones as levels of the dimension ``source``.
 
 The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels.
-``cellsim+replay=shadow`` is cellsim on the circuits that tor chose in the runs of ``shadow``, over its TCP.
-Repeats and replays have trees of their own beside ``results/runs``, with the same levels below.
+Repeats have a tree of their own beside ``results/runs``, with the same levels below.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
 from torsweep.runsets.run import Run, open_run
 
 SEPARATOR = ","
-REPLAY = "replay"
 TRANSPORT = "transport"
 """The target of the knobs that a source's name may set."""
 
@@ -35,39 +33,32 @@ SOURCES_PATTERN = f"{_SOURCE}(?:{SOURCES_JOINED_BY}{_SOURCE})*"
 
 @dataclass(frozen=True)
 class RunSource:
-    """An engine, the ``levels`` that its variants go on with, the engine whose circuits it replays; and
-    whether these are the repeats of its runs."""
+    """An engine, the ``levels`` that its variants go on with; and whether these are repeats of its runs."""
 
     engine: str
     levels: tuple[tuple[str, str], ...] = ()
-    replay: str | None = None
     repeat: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """The source that ``text`` names; InputError when there can be none."""
         engine, _, rest = text.partition(JOINED_BY)
-        replayed = rest.removeprefix(f"{REPLAY}=") if rest.startswith(f"{REPLAY}=") else None
-        for name in (engine, *([] if replayed is None else [replayed])):
-            if name not in RUN_ENGINES:
-                raise InputError("is no engine", key="engine", value=name, accepted=", ".join(RUN_ENGINES))
-        levels = Variant.parse(rest).levels if rest and replayed is None else ()
+        if engine not in RUN_ENGINES:
+            raise InputError("is no engine", key="engine", value=engine, accepted=", ".join(RUN_ENGINES))
+        levels = Variant.parse(rest).levels if rest else ()
         for knob, _ in levels:
             if find_knob(knob).target != TRANSPORT:
                 accepted = ", ".join(name for name, one in KNOBS.items() if one.target == TRANSPORT)
                 raise InputError("does not tell sources apart", key="engine", value=knob, accepted=accepted)
         if rest and engine != MODEL_ENGINE:
             raise InputError("has a transport of its own", key="engine", value=text, accepted=engine)
-        if replayed is not None and not find_engine(replayed).runs_tor:
-            raise InputError("chooses no circuits to replay", key="engine", value=text)
-        return cls(engine, levels, replayed)
+        return cls(engine, levels)
 
     @property
     def label(self) -> str:
         """Its level of the dimension ``source``; but for repeats, the text that :meth:`parse` reads."""
-        replay = f"+{REPLAY}={self.replay}" if self.replay else ""
         levels = "".join(f"+{knob}={level}" for knob, level in self.levels)
-        return f"{self.engine}{levels}{replay}{REPEAT if self.repeat else ''}"
+        return f"{self.engine}{levels}{REPEAT if self.repeat else ''}"
 
     @property
     def runs_tor(self) -> bool:
@@ -81,7 +72,7 @@ class RunSource:
     @property
     def tree(self) -> Path:
         """The tree of its runs, below that of results."""
-        return Path("replays", self.replay) if self.replay else Path("repeats" if self.repeat else "runs")
+        return Path("repeats" if self.repeat else "runs")
 
     def variant(self, variant: Variant) -> Variant:
         """How its runs of a variant of the plan are named."""

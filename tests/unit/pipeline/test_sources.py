@@ -30,12 +30,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def finish(checkout: Path, engine: str, variant: str, circuits: bool = False, seed: int = 41) -> None:
+def finish(checkout: Path, engine: str, variant: str, seed: int = 41) -> None:
     """Leave the manifest of a finished run."""
     folder = checkout / "results/runs/refill_sweep" / engine / "2012/ci" / str(seed) / variant
     folder.mkdir(parents=True)
-    for name in ("provenance.json", *(["circuits.parquet"] if circuits else [])):
-        (folder / name).touch()
+    (folder / "provenance.json").touch()
 
 
 def wildcards(sources: str) -> SimpleNamespace:
@@ -61,16 +60,15 @@ def refusal(capsys: pytest.CaptureFixture[str], experiment: str = "refill_sweep"
 
 
 def test_of_a_costly_source_the_baseline_alone_is_repeated(checkout: Path) -> None:
-    found = made(f"shadow,{AS_SHADOW},cellsim+replay=shadow", runs="all")
+    found = made(f"shadow,{AS_SHADOW}", runs="all")
     ending = AS_SHADOW.removeprefix("cellsim")
 
     def of(variant: str) -> set[tuple[str, str]]:
         return {(tree, engine) for tree, engine, run in found if run in (variant, variant + ending)}
 
-    each = {("runs", "shadow"), ("runs", "cellsim"), ("repeats", "cellsim"), ("replays/shadow", "cellsim")}
+    each = {("runs", "shadow"), ("runs", "cellsim"), ("repeats", "cellsim")}
     assert of(OTHER) == each
     assert of(BASELINE) == each | {("repeats", "shadow")}
-    assert ("replays/shadow", "cellsim", OTHER) in found
 
 
 def test_two_sources_of_the_model_are_run_and_repeated(checkout: Path) -> None:
@@ -83,19 +81,16 @@ def test_two_sources_of_the_model_are_run_and_repeated(checkout: Path) -> None:
 
 def test_the_model_runs_what_real_tor_has_finished(checkout: Path) -> None:
     finish(checkout, "shadow", OTHER)
-    finish(checkout, "shadow", BASELINE, circuits=True)
-    sources = "shadow,cellsim,cellsim+replay=shadow"
+    finish(checkout, "shadow", BASELINE)
+    sources = "shadow,cellsim"
     assert made(sources) == {
-        *((tree, "cellsim", run) for tree in ("runs", "repeats") for run in (OTHER, BASELINE)),
-        ("replays/shadow", "cellsim", BASELINE),
+        (tree, "cellsim", run) for tree in ("runs", "repeats") for run in (OTHER, BASELINE)
     }
     paths = Paths({**SIZE, "engine": sources})
     arguments, place = Arguments(paths), wildcards(sources)
     assert {Path(run).name for run in arguments.standing(place)} == {OTHER, BASELINE}
     assert arguments.sources(place) == f"--sources {sources}"
     assert f"results/runs/refill_sweep/shadow/2012/ci/41/{OTHER}" in arguments.runs(place).split()
-    replayed = SimpleNamespace(**vars(place), replayed="shadow", seed="41", variant=BASELINE)
-    assert paths.replayed_run(replayed) == [] and arguments.replayed_record(replayed)
     figures = f"results/figures/refill_sweep/{sources.replace(',', '_vs_')}/2012/ci/main"
     assert {f"{figures}/ttfb_cdf.pdf", f"{figures}/gaps.pdf"} <= set(paths.targets("refill_sweep"))
 

@@ -31,8 +31,6 @@ def test_a_name_is_read_back(text: str) -> None:
         ("cellsim+tcp=bbr", "is no level of this knob, got 'bbr'"),
         ("cellsim+scheduler=vanilla", "does not tell sources apart, got 'scheduler'"),
         ("emulation+tcp=linux", "has a transport of its own"),
-        ("cellsim+replay=cellsim", "chooses no circuits to replay"),
-        ("cellsim+replay=nothing", "is no engine, got 'nothing'"),
     ],
 )
 def test_a_name_that_can_be_none_is_refused(text: str, refused: str) -> None:
@@ -57,18 +55,16 @@ def test_a_run_has_the_source_that_its_place_names(make_run: MakeRun) -> None:
     make_run("shadow", SLOW, 1)
     make_run("shadow", SLOW, 1, draws=3)
     make_run("cellsim+tcp=linux_6_18", SLOW, 1)
-    make_run("cellsim+replay=shadow", SLOW, 1)
-    sources = "shadow,cellsim,cellsim+tcp=linux_6_18,cellsim+replay=shadow"
+    sources = "shadow,cellsim,cellsim+tcp=linux_6_18"
     runs = found_runs(Path(), sources)
     assert [run.variant["source"] for run in runs] == [
         "shadow",
         "cellsim+tcp=linux_6_18",
-        "cellsim+replay=shadow",
         "shadow+repeat",
     ]
     assert {run.seed for run in runs} == {1}
     provenance = gather_provenance(runs, "ci", "main")
-    assert provenance.engine == "shadow_vs_cellsim+tcp=linux_6_18_vs_cellsim+replay=shadow"
+    assert provenance.engine == "shadow_vs_cellsim+tcp=linux_6_18"
     assert [record.transport for record in provenance.sources][1].startswith("tcp=linux_6_18")
     with pytest.raises(InputError, match="is no run of a source"):
         open_runs([runs[0].directory], parse_sources("emulation,cellsim"))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from torsweep.config.looks import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
-from torsweep.config.tor_settings import Transport
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.host_tors import HostTors, find_host_tors
@@ -98,9 +97,7 @@ ENGINE = Engine(
     versions=lambda: [f"linkem {program_version(require_linkem())}"],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={
-        EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))
-    },
+    kinds={EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"))},
     files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
     note="Real tor on a real kernel. Runs take real time, and cores for themselves.",

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
-from torsweep.config.tor_settings import Codel, Transport
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
@@ -80,8 +79,6 @@ def _unsupported() -> list[str]:
     return reasons
 
 
-_AS_IN = Transport(tcp="linux_6_18", link_queue=Codel(kind="codel"))
-
 ENGINE = Engine(
     name="shadow",
     command="torsweep shadow",
@@ -91,10 +88,8 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={
-        MEASURING: EngineKind("measures round trips", Look(SKY, LONG_DASHED, "D"), _AS_IN, has_nagle=False),
-        NOT_MEASURING: EngineKind(
-            "measures no round trips", Look(ORANGE, DOTTED, "P"), _AS_IN, has_nagle=False
-        ),
+        MEASURING: EngineKind("measures round trips", Look(SKY, LONG_DASHED, "D"), has_nagle=False),
+        NOT_MEASURING: EngineKind("measures no round trips", Look(ORANGE, DOTTED, "P"), has_nagle=False),
     },
     tools=("shadow", "tgen", "oniontrace"),
     files=(COSTS_FILE,),
