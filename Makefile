@@ -92,9 +92,9 @@ test_python: setup
 	@$(ACTIVATED) python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder -m "not real_time"
 
 test-tor: setup ## tor's own tests of what the patches touch, and cellsim's rules beside tor's (minutes; builds tor's tests)
-	$(ACTIVATED) torsweep tor oracle results/tools/tor/answers.txt $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
+	$(ACTIVATED) python -m bench.tor_rules oracle --out results/tools/tor/answers.txt $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 	TOR_ORACLE_VECTORS=$(CURDIR)/results/tools/tor/answers.txt cargo test --quiet --release --locked --package cellsim --test oracle
-	$(ACTIVATED) torsweep tor test --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
+	$(ACTIVATED) python -m bench.tor_rules test --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 
 fuzz: setup ## damage documents of every format and see that no command breaks
 	$(ACTIVATED) FUZZ_EXAMPLES=$(or $(EXAMPLES),2000) pytest --quiet --numprocesses $(CORES) tests/fuzz
@@ -108,9 +108,8 @@ format: setup ## rewrite Python, Snakemake and Rust files in the project's forma
 	$(BIN)/snakefmt Snakefile rules
 	cargo fmt --all
 
-bench: setup ## speed and memory of engine, sampler and reading of logs, coverage of intervals, into bench/results/
+bench: setup ## speed and memory of engine and sampler, coverage of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
-	$(ACTIVATED) python -m bench.reading
 	$(ACTIVATED) python -m bench.coverage
 
 docs-tables: setup ## write the numbers of docs/tables/ into the tables of documents

@@ -10,11 +10,9 @@ import argparse
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
@@ -50,20 +48,3 @@ def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> st
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def write_named_rows(
-    description: str | None,
-    folders: str,
-    row: Callable[[str], Mapping[str, object]],
-    arguments: Sequence[str] | None,
-) -> None:
-    """A command line: a CSV file, and words and ``folders`` for each row, of which ``row`` makes the rest."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("runs", nargs="+", metavar=f"WORDS={folders}")
-    options = parser.parse_args(arguments)
-    # Folders of runs have = in their names, too.
-    named = [text.partition("=") for text in options.runs]
-    rows = [{"run": words, **row(place)} for words, _, place in named]
-    write_text(options.out, pl.DataFrame(rows).write_csv())

@@ -49,7 +49,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         " --experiment experiment.yaml --out page.html",
     ),
     "tor build": ("torsweep tor build --jobs 4", "torsweep tor build --git ../tor --revision my-branch"),
-    "tor oracle": ("torsweep tor oracle answers.txt --seed 2",),
     "import tornettools": ("torsweep import tornettools tornet-0.1-a tornet-0.1-b --as baseline",),
     "shadow run": ("torsweep shadow run run --progress --threads 8",),
 }

@@ -128,9 +128,10 @@ class RunSettings(Section):
     """What a run has apart from its network: the same for every replicate of a variant.
 
     ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
-    circuits in order of use; ``tracing`` says which relays record where their cells are. ``transport`` is what carries bytes in the model; an
-    engine with a TCP of its own has none. With ``pairing`` of ``paths`` the paths are drawn from the
-    network's seed when a run is prepared: run.json has the paths and not this word.
+    circuits in order of use; ``tracing`` says which relays record where their cells are. ``transport`` is
+    what carries bytes in the model; an engine with a TCP of its own has none. With ``pairing`` of ``paths``
+    the paths are drawn from the network's seed when a run is prepared: run.json has the paths and not this
+    word.
     """
 
     experiment: str

@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torsweep.engines.contract import Engine
+from torsweep.engines.contract import Engine, EngineKind
 from torsweep.engines.names import engine_names
 from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
@@ -76,6 +76,11 @@ def find_engine(kind: str) -> Engine:
     if kind not in _BY_KIND:
         raise InputError("is no engine", key="engine", value=kind, accepted=", ".join(RUN_ENGINES))
     return _BY_KIND[kind]
+
+
+def find_kind(kind: str) -> EngineKind:
+    """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
+    return find_engine(kind).kinds[kind]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""``torsweep tor``: build tor from source, say whether it is built, run its own tests.
+"""``torsweep tor``: build tor from source, say whether it is built.
 
 In: the command line. Out: a build below results/tools/tor, or a line on standard output and an exit code.
 """
@@ -93,39 +93,3 @@ def check_command(out: ToolsFolder = TOOLS) -> None:
     typer.echo(
         f"{built.program}: tor {built.version}, from {built.provenance['source']}; checksum: {verified}"
     )
-
-
-@tor_app.command("test")
-def test_command(
-    groups: Annotated[list[str] | None, typer.Argument(help="Groups of tor's test program.")] = None,
-    source: SourceOption = None,
-    out: ToolsFolder = TOOLS,
-    jobs: Jobs = 1,
-    sha256: Checksum = None,
-) -> None:
-    """Build tor's own unit-test program, patched, and run the groups that the patches touch."""
-    from torsweep.tor.unit_tests import TOUCHED_GROUPS, run_unit_tests
-
-    summary = run_unit_tests(groups or list(TOUCHED_GROUPS), source, out, jobs, sha256)
-    typer.echo(summary)
-
-
-@tor_app.command("oracle")
-def oracle_command(
-    answers: Annotated[Path, typer.Argument(metavar="FILE", help="Where tor's answers go.")],
-    cases: Annotated[
-        int, typer.Option(min=0, help="Cases of each kind; 0: those in the repository.")
-    ] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed from which cases are drawn.")] = 1,
-    source: SourceOption = None,
-    out: ToolsFolder = TOOLS,
-    sha256: Checksum = None,
-) -> None:
-    """Ask patched tor's functions for answers to random cases, to compare cellsim's with."""
-    from torsweep.tor.unit_tests import COMMITTED, build_oracle, require_driver, test_tree, write_answers
-
-    require_driver()
-    with test_tree(source, out, sha256) as (tree, build, _):
-        program = build_oracle(tree, build, out / "oracle")
-    write_answers(program, answers, seed, dict.fromkeys(COMMITTED, cases) if cases else COMMITTED)
-    typer.echo(f"{answers}: tor's answers")

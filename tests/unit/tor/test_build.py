@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.tors import STOCK, TorSource
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, ToolMissing
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
@@ -21,7 +21,6 @@ from torsweep.tor.build import build_tor, current_build, find_build, read_build,
 from torsweep.tor.compile import check_requirements, configure_flags, first_error
 from torsweep.tor.identity import build_key, planned_key
 from torsweep.tor.release import Series, read_series
-from torsweep.tor.unit_tests import judge
 
 ROOT = Path(__file__).parents[3]
 KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags(tests=False))
@@ -210,13 +209,3 @@ def test_the_command_line_reports_a_missing_compiler_in_one_line(tmp_path):
 )
 def test_the_first_error_of_a_log_is_what_is_reported(log, reason):
     assert first_error(log, 2)[0] == reason
-
-
-def test_the_summary_of_tors_tests_is_their_last_line():
-    assert judge("relay/a: OK\n97 tests ok.  (0 skipped)\n", 0) == "97 tests ok.  (0 skipped)"
-
-
-def test_the_first_of_tors_tests_to_fail_is_named():
-    report = "relay/a: OK\nrelay/b: \n  FAIL src/test/test_relay.c:12: assert(x)\n  [b FAILED]\n1/2 FAILED.\n"
-    with pytest.raises(TorsweepError, match=r"tor's own tests failed: FAIL src/test/test_relay\.c:12"):
-        judge(report, 1)

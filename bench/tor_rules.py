@@ -1,4 +1,7 @@
-"""Tor's own unit tests, and answers of its functions to test cellsim's against.
+"""Tor's own unit tests, and answers of its functions to test cellsim's against: ``make test-tor``.
+
+    python -m bench.tor_rules test [--jobs 4] [--source TARBALL] [GROUP ...]
+    python -m bench.tor_rules oracle --out answers.txt [--cases 2000] [--seed 1] [--source TARBALL]
 
 In: a release and the patch series. Out: the summary line of the tests; a file of answers to random cases,
 which ``cellsim/tests/oracle`` compares with what the model says.
@@ -6,6 +9,7 @@ which ``cellsim/tests/oracle`` compares with what the model says.
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -13,16 +17,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import TOOLS_FOLDER
+from torsweep.tor import TOOLS
 from torsweep.tor.compile import check_requirements, compile_tor, configure
 from torsweep.tor.release import apply_series, find_release, read_series, unpack
 
 DRIVER = CHECKOUT / "cellsim/oracle/driver.c"
-"""A file of the checkout, which a wheel does not carry."""
 COMMITTED = {"bucket": 30, "ewma": 25, "roundrobin": 25, "vegas": 12, "activation": 60}
 """Cases of each kind in ``cellsim/oracle/vectors.txt``, drawn from seed 1."""
 ANSWERING_FILES = (
@@ -39,12 +43,6 @@ ANSWERING_FILES = (
 """The files of tor, below src/, whose functions answer."""
 INCLUDES = ("", "src", "src/ext", "src/ext/trunnel", "src/trunnel")
 DEFINES = ("HAVE_CONFIG_H", 'SHARE_DATADIR="/"', 'LOCALSTATEDIR="/"', 'BINDIR="/"', "HAVE_MODULE_RELAY=1")
-
-
-def require_driver() -> None:
-    """Raise ToolMissing where torsweep is installed without the driver's source."""
-    if not DRIVER.is_file():
-        raise ToolMissing(f"{DRIVER}: is not there; tor's oracle is for a checkout of torsweep")
 
 
 def build_oracle(source: Path, build: Path, out: Path) -> Path:
@@ -112,15 +110,13 @@ TOUCHED_GROUPS = (
 """Groups of tests of the code that the patches change."""
 
 
-def run_unit_tests(
-    groups: Sequence[str], source: Path | None, out: Path, jobs: int, sha256: str | None = None
-) -> str:
-    """Build tor's test program below ``out/unit-tests`` and run ``groups``; return its last line.
+def run_unit_tests(groups: Sequence[str], source: Path | None, jobs: int) -> str:
+    """Build tor's test program and run ``groups``; return its last line.
 
     The build tree is kept, so that a second run compiles nothing, until the source or the series change.
     Raises the errors of :func:`torsweep.tor.build.build_tor`, and TorsweepError when a test fails.
     """
-    with test_tree(source, out, sha256) as (_, build, log):
+    with test_tree(source) as (_, build, log):
         # tor's Makefile knows that tor needs this file, but not that its tests do.
         compile_tor(build, log, ["micro-revision.i"], 1)
         compile_tor(build, log, [PROGRAM], jobs)
@@ -136,17 +132,17 @@ def run_unit_tests(
 
 
 @contextmanager
-def test_tree(source: Path | None, out: Path, sha256: str | None = None) -> Iterator[tuple[Path, Path, Path]]:
+def test_tree(source: Path | None) -> Iterator[tuple[Path, Path, Path]]:
     """The patched source, the folder it is configured in for tests, and the log, while nobody else uses them.
 
-    They lie below ``out/unit-tests`` and are made anew when the release or the series change. Raises the
-    errors of :func:`torsweep.tor.build.build_tor`.
+    They lie below results/tools/tor/unit-tests and are made anew when the release or the series change. Raises
+    the errors of :func:`torsweep.tor.build.build_tor`.
     """
     check_requirements()
     series = read_series()
-    place = out / "unit-tests"
+    place = TOOLS / "unit-tests"
     with folder_claimed(place, TOOLS_FOLDER, wait=True):
-        release = find_release(source, out / "downloads", sha256)
+        release = find_release(source, TOOLS / "downloads")
         tree, build, log, stamp = (place / name for name in ("source", "build", "build.log", "configured"))
         made_of = f"{release.identity} {series.sha256}\n"
         if not stamp.is_file() or stamp.read_text() != made_of:
@@ -168,3 +164,28 @@ def judge(report: str, code: int) -> str:
         return lines[-1]
     failed = [line for line in lines if re.search(r"\bFAIL\b", line)]
     raise TorsweepError(f"tor's own tests failed: {(failed or lines or ['they said nothing'])[0]}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run tor's tests, or write tor's answers."""
+    parser = argparse.ArgumentParser(prog="python -m bench.tor_rules")
+    parser.add_argument("what", choices=("test", "oracle"))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help="of tests; those that the patches touch")
+    parser.add_argument("--source", type=Path, help="tarball, .dsc or folder of tor's source")
+    parser.add_argument("--jobs", type=int, default=1, help="compilations at a time")
+    parser.add_argument("--out", type=Path, default=Path("answers.txt"), help="where tor's answers go")
+    parser.add_argument("--cases", type=int, default=2_000, help="of each kind; 0: those in the repository")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    if options.what == "test":
+        print(run_unit_tests(options.groups or TOUCHED_GROUPS, options.source, options.jobs))
+        return
+    with test_tree(options.source) as (tree, build, _):
+        program = build_oracle(tree, build, TOOLS / "oracle")
+    cases = dict.fromkeys(COMMITTED, options.cases) if options.cases else COMMITTED
+    write_answers(program, options.out, options.seed, cases)
+    print(f"{options.out}: tor's answers")
+
+
+if __name__ == "__main__":
+    main()
