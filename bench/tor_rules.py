@@ -135,8 +135,8 @@ def run_unit_tests(groups: Sequence[str], source: Path | None, jobs: int) -> str
 def test_tree(source: Path | None) -> Iterator[tuple[Path, Path, Path]]:
     """The patched source, the folder it is configured in for tests, and the log, while nobody else uses them.
 
-    They lie below results/tools/tor/unit-tests and are made anew when the release or the series change. Raises
-    the errors of :func:`torsweep.tor.build.build_tor`.
+    They lie below results/tools/tor/unit-tests and are made anew when the release or the series change.
+    Raises the errors of :func:`torsweep.tor.build.build_tor`.
     """
     check_requirements()
     series = read_series()
