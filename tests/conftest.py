@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.published_plan import Plan, write_plan
+
 PACKAGES = Path(__file__).parents[1] / "setup" / "debian_packages.txt"
 PACKAGED_MARKS = ("chromium", "slurm")
 """Marks of tests whose programs are Debian's: the package list names them under the same word."""
@@ -50,3 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=f"{item.name} needs {mark}: {what}"))
     items.sort(key=_place)
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """A small plan, made once; tests that damage it copy it first."""
+    return write_plan(tmp_path_factory.mktemp("plan") / "plan")

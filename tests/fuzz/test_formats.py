@@ -1,4 +1,4 @@
-"""Damaged documents of every format: 100 of each, always the same; with FUZZ_EXAMPLES, others."""
+"""Damaged documents of every format: 50 of each, always the same; with FUZZ_EXAMPLES, others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_whole_documents_are_accepted(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_damage_breaks_a_command(folder: Path, name: str) -> None:
     @settings(
-        max_examples=int(os.environ.get(MORE_EXAMPLES, 100)),
+        max_examples=int(os.environ.get(MORE_EXAMPLES, 50)),
         derandomize=MORE_EXAMPLES not in os.environ,
         database=None,
         phases=(Phase.generate, Phase.shrink),

@@ -171,12 +171,16 @@ def _refused(run: Callable[[], object], folder: Path, target: Path, capfd: Any) 
     assert _state(folder) == before
 
 
-@pytest.mark.parametrize("make", HOSTILE)
-@pytest.mark.parametrize(
-    ("name", "output"),
-    [(name, output) for name, output, _ in WRITING],
-    ids=[name for name, _, _ in WRITING],
-)
+def _cases() -> Iterator[Any]:
+    """Each command with a file and with a folder in its place; all else that can stand there once a kind."""
+    kinds: set[type] = set()
+    for name, output, kind in WRITING:
+        for make in HOSTILE if type(kind) not in kinds else (_file, _foreign_folder):
+            yield pytest.param(name, output, make, id=f"{name}-{make.__name__}")
+        kinds.add(type(kind))
+
+
+@pytest.mark.parametrize(("name", "output", "make"), _cases())
 def test_what_is_there_already_is_refused_and_untouched(
     tmp_path: Path,
     capfd: Any,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.published_plan import Plan, write_plan
+from tests.published_plan import Plan
 from torsweep.cli import main
 
 
@@ -18,10 +18,10 @@ def run(*arguments: object) -> None:
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    made = write_plan(tmp_path_factory.mktemp("bundle") / "plan")
-    run(*made.report())
-    return made
+def plan(plan: Plan) -> Plan:
+    """The plan with its page."""
+    run(*plan.report())
+    return plan
 
 
 @pytest.fixture(scope="session")
