@@ -120,6 +120,11 @@ class Between:
         return {**handler(core_schema), "x-least": self.least, "x-most": self.most}
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 network``, ``3 networks``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 _ALL = {**NANOSECONDS_PER, **BYTES_PER, **BYTES_PER_SECOND_PER}
 """No unit stands for two quantities."""
 

@@ -63,6 +63,7 @@ def verify_command(
     """Check a published result: each byte against its checksum, the verdicts against the tables."""
     from torsweep.bundle.verify import check_claims, check_files, opened
     from torsweep.errors import TorsweepError
+    from torsweep.units import counted
 
     with opened(bundle) as folder:
         findings = check_files(folder)
@@ -70,5 +71,5 @@ def verify_command(
             findings += check_claims(folder)
     for line in findings.lines:
         typer.echo(line)
-    if problems := len(findings.problems):
-        raise TorsweepError(f"{bundle}: {problems} problem{'s' if problems > 1 else ''}")
+    if findings.problems:
+        raise TorsweepError(f"{bundle}: {counted(len(findings.problems), 'problem')}")

@@ -156,10 +156,12 @@ def _explain(model: type, details: Any) -> tuple[str, str | None, str, object]:
         case "missing":
             return "missing key", None, key, None
         case "literal_error" | "enum":
-            return "is not accepted", context["expected"].replace(" or ", ", "), key, value
+            expected = context["expected"].replace(" or ", ", ")
+            return f"is not accepted{_meant(value, expected, models)}", expected, key, value
         case "union_tag_invalid":
-            tag = context["discriminator"].strip("'")
-            return "is not accepted", context["expected_tags"], f"{key}.{tag}", context["tag"]
+            tag, expected = context["discriminator"].strip("'"), context["expected_tags"]
+            problem = f"is not accepted{_meant(context['tag'], expected)}"
+            return problem, expected, f"{key}.{tag}", context["tag"]
         case "union_tag_not_found":
             tag = context["discriminator"].strip("'")
             tags = (typing.get_args(model.model_fields[tag].annotation) for model in models)
@@ -199,10 +201,31 @@ def _keys(model: type[BaseModel]) -> Iterator[str]:
     return (field.alias or name for name, field in model.model_fields.items() if not field.exclude)
 
 
-def suggestion(word: str, names: Sequence[str]) -> str:
-    """`` (did you mean 'name'?)`` for the name closest to ``word``, or nothing when none is close."""
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+def _meant(value: object, expected: str, models: Sequence[type[BaseModel]] = ()) -> str:
+    """:func:`suggestion` among the quoted names of ``expected``, else among those that other keys take."""
+    if not isinstance(value, str):
+        return ""
+    words = suggestion(value, expected.replace("'", "").split(", "))
+    others = ((key, field.annotation) for model in models for key, field in model.model_fields.items())
+    for key, annotation in others:
+        words = words or suggestion(value, list(_literals_in(annotation)), f"{key}: ")
+    return words
+
+
+def _literals_in(annotation: object) -> Iterator[str]:
+    """The names that a type annotation accepts, through unions, lists and metadata."""
+    for argument in typing.get_args(annotation):
+        yield from [argument] if isinstance(argument, str) else _literals_in(argument)
+
+
+def suggestion(word: str, names: Sequence[str], key: str = "") -> str:
+    """`` (did you mean 'name'?)`` for the name closest to ``word``, or nothing when none is close.
+
+    A name is close, too, that begins with it. ``key`` is where that name stands.
+    """
+    begun = (name for name in names if word and name.startswith(word))
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [*begun][:1]
+    return f" (did you mean {key}'{close[0]}'?)" if close else ""
 
 
 def _models_in(annotation: object) -> Iterator[type[BaseModel]]:

@@ -35,6 +35,7 @@ from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.names import require_known
 from torsweep.tor.program import refuse_options
 from torsweep.tor.release import read_series
+from torsweep.units import counted
 
 HostNames = tuple[str, ...]
 
@@ -85,9 +86,8 @@ def hosts_text(network: Network, hosts: HostNames) -> str:
     """``4 hosts, with 31 % of the weight of all relays``; clients have no weight."""
     weights = {relay.name: relay.consensus_weight for relay in network.relays}
     part = sum(weights.get(host, 0) for host in hosts) / sum(weights.values())
-    plural = "s" if len(hosts) > 1 else ""
     weight = f", with {100 * part:.0f} % of the weight of all relays" if part else ""
-    return f"{len(hosts)} host{plural}{weight}"
+    return f"{counted(len(hosts), 'host')}{weight}"
 
 
 def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:

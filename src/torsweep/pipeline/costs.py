@@ -16,6 +16,7 @@ from typing import Any, Self
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines.selection import find_engine
+from torsweep.units import counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480
 """A build on two cores: of tor, its source at hand (docs/how-to/build-tor.md); of Arti (12 minutes of
@@ -53,7 +54,7 @@ class Slots:
         """``on 2 cores``."""
         if self.on_cluster:
             return f"in up to {self.count} jobs at once, without their time in the queue"
-        return f"on {self.count} core{'s' if self.count > 1 else ''}"
+        return f"on {counted(self.count, 'core')}"
 
 
 @dataclass(frozen=True)

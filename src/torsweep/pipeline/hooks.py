@@ -31,7 +31,7 @@ from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.units import SECOND_NS, rounded_duration
+from torsweep.units import SECOND_NS, counted, rounded_duration
 
 OTHER_TARGETS = ("all", "report", "publish")
 
@@ -131,8 +131,7 @@ def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
             kinds.setdefault(kind, []).append(job)
     expected_s: dict[Path, float] = {}
     if builds:
-        many = f"{len(builds)} build{'s' if len(builds) > 1 else ''}"
-        _say(f"{many} of tor: about {rounded_duration(build_seconds(builds))}")
+        _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
         _say(announcement(paths, name, engine, era, networks, slots))
@@ -157,7 +156,7 @@ def announcement(
         if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
             model_s = _costs(paths, name, MODEL_ENGINE, networks, slots).seconds
             instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
-    runs = f"{name}: {len(networks)} run{'s' if len(networks) > 1 else ''} in {engine}{why}, era {era}"
+    runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
     word = "at most" if find_engine(engine).real_time else "about"
     return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room}{instead}"

@@ -43,7 +43,7 @@ from torsweep.stats.text import (
     sources_of,
 )
 from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
-from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
+from torsweep.units import BYTES_PER, NANOSECONDS_PER, counted, format_quantity
 
 SIGNATURE = "torsweep-report"
 """Stands in each page, as the name of what made it."""
@@ -169,7 +169,12 @@ def render(page: Page) -> str:
         keep_trailing_newline=True,
     )
     engines = [one.engine for one in sources_of(page.provenance)]
-    environment.filters |= {"confidence": confidence_text, "evidence": evidence_rows, "slug": _slug}
+    environment.filters |= {
+        "confidence": confidence_text,
+        "evidence": evidence_rows,
+        "slug": _slug,
+        "counted": counted,
+    }
     return environment.get_template("report.html.j2").render(
         page=page,
         signature=SIGNATURE,

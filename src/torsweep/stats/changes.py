@@ -40,6 +40,7 @@ from torsweep.stats.statistic import NETWORKS_COLUMN, Analysis, Statistic, numbe
 from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS, TIMES_FROM_REQUEST
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.stats.text import TextTable, percent_text
+from torsweep.units import counted
 
 RELATIVE_MARGIN, SHARE_MARGIN = 0.05, 0.01
 """A difference smaller than that is none: of a ratio, and of a share."""
@@ -110,8 +111,7 @@ def shared_networks(analysis: Analysis) -> tuple[list[int], str]:
     if shared and (len(shared) > 1 or one == other):
         left = len(one) + len(other) - 2 * len(shared)
         rest = f"; {left} that only one of them has are left out" if left else ""
-        many = f"{len(shared)} network{'s' if len(shared) > 1 else ''}"
-        return shared, f"paired on {many} that both have{rest}"
+        return shared, f"paired on {counted(len(shared), 'network')} that both have{rest}"
     why = "only one network is in both" if shared else "no network is known to be in both"
     return [], f"unpaired (Welch), {len(one)} against {len(other)} networks: {why}"
 

@@ -13,6 +13,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
 from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord, at_levels
 from torsweep.stats.inference.intervals import Interval
+from torsweep.units import counted
 
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
@@ -43,10 +44,8 @@ def networks_text(seeds: Sequence[int], given_networks: int = 0) -> str:
     run = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
     listed = f"{seeds[0]}–{seeds[-1]}" if run else ", ".join(map(str, seeds))
     if given_networks == 1:
-        return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''} of one network ({listed})"
-    return (
-        f"{len(seeds)} network{'s' if len(seeds) > 1 else ''} (seed{'s' if len(seeds) > 1 else ''} {listed})"
-    )
+        return f"{counted(len(seeds), 'seed')} of one network ({listed})"
+    return f"{counted(len(seeds), 'network')} ({'seeds' if len(seeds) > 1 else 'seed'} {listed})"
 
 
 def plan_networks_text(provenance: Provenance) -> str:

@@ -115,7 +115,7 @@ def _of_options(options: Sides) -> TorChange:
     tor = DEBIANS_TOR if options.baseline is None else _baseline(options.baseline)
     if tor == DEBIANS_TOR:  # Another tor may know other names; it is asked when a run is prepared.
         more = read_series().options
-        require_known(bundle.get("torrc", ()), bundle.get("consensus", ()), _option_key, more)
+        require_known(bundle.get("torrc", ()), bundle.get("consensus", {}), _option_key, more)
     (tor,), note = fitting([tor])
     words = ", ".join([*options.torrc, *options.consensus]) + (f" on {options.on}" if options.on else "")
     name = level_name(words)

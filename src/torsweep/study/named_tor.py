@@ -35,7 +35,8 @@ TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
 COMMIT_DIGITS = 12
 """Digits of a commit that people are shown."""
 
-MOST_NAME = 40
+MOST_NAME = 59
+"""A level has at most 64 characters, some with a word before the name."""
 
 
 @dataclass(frozen=True)
@@ -175,4 +176,5 @@ def level_name(text: str) -> str:
     """``text`` as the name of a level: small letters, digits and underlines."""
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     name = name if name[:1].isalpha() else f"tor_{name}".rstrip("_")
-    return name[:MOST_NAME].rstrip("_")
+    cut = name if len(name) <= MOST_NAME else name[: MOST_NAME + 1].rpartition("_")[0]
+    return cut or name[:MOST_NAME]

@@ -24,6 +24,7 @@ from torsweep.study.venue import Venue, require_among
 from torsweep.units import (
     NANOSECONDS_PER,
     SECOND_NS,
+    counted,
     format_quantity,
     is_duration,
     parse_quantity,
@@ -130,7 +131,7 @@ class Tornets:
         """What the intervals are over, and what they say nothing about."""
         if len(self.networks) > 1:
             return f"{replicates} networks of tornettools"
-        seeds = f"{replicates} seed{'s' if replicates > 1 else ''}"
+        seeds = counted(replicates, "seed")
         return f"{seeds} of one network, {self.name}: this says nothing about other networks"
 
     def venue(self, engine: str) -> Venue:

@@ -23,6 +23,7 @@ from torsweep.stats.inference.intervals import CONFIDENCE, Interval
 from torsweep.stats.inference.power import POWER, size_text
 from torsweep.stats.text import percent_text
 from torsweep.stats.verdicts import ClaimsFile, read_claims
+from torsweep.units import counted
 
 SHOWN_TIMES = {"ttfb": "first byte", "ttlb": "last byte"}
 NO_EFFECT = "no effect: the same times in every network"
@@ -87,7 +88,7 @@ def print_verdict(
     claims_file = read_claims(summary)
     networks = len(claims_file.seeds)
     if over is None:
-        many = f"{networks} network{'s' if networks > 1 else ''} of {claims_file.network}"
+        many = f"{counted(networks, 'network')} of {claims_file.network}"
         where = f"{many}, {claims_file.engine}, era {claims_file.era}"
     else:
         where = f"{claims_file.engine}, {over}"

@@ -25,7 +25,14 @@ from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS, is_arti
 from torsweep.tor.arti import build_arti
 from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
-from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
+from torsweep.tor.identity import (
+    Recipe,
+    build_key,
+    marker_name,
+    planned_key,
+    read_recipe,
+    require_planned,
+)
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
 from torsweep.tor.release import (
     Release,
@@ -97,8 +104,8 @@ def build_tor(
     """Build ``tor`` below ``out``, unless it stands there; several can be built side by side.
 
     For Debian's release with the series, the build that ``tor.json`` names will do; where there is none,
-    Debian's source package is fetched. With ``stamp``, a file, that names the build. Without, ``tor.json``
-    does from then on, if the build is of a release with the project's series alone.
+    Debian's source package is fetched. With ``stamp``, a file, that names the build. Without, the pipeline's
+    marker does, and ``tor.json`` from then on, if the build is of a release with the project's series alone.
 
     Raises ToolMissing for a build dependency or a source that cannot be had here; InputError for a bad
     source, a patch that does not apply, or a source that has changed since ``stamp`` was planned;
@@ -112,8 +119,8 @@ def build_tor(
     if standing is None and _may_be_default(tor, by_hand=stamp is None):
         pointer = {"folder": built.folder.name, "program_sha256": built.provenance["program_sha256"]}
         write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
-    if stamp is not None:
-        write_text(stamp, f"{STAMP} {built.version}\n")
+    # The pipeline's own marker too: a dry run then asks this tor what it takes.
+    write_text(stamp or out / marker_name(planned_key(tor)), f"{STAMP} {built.version}\n")
     return built
 
 

@@ -116,7 +116,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             },
             "claims[0].knob: compares levels on the same networks, which replicates.load does not give",
         ),
-        ({"era": 2013}, "era: is not accepted, got '2013'; accepted: '2012', 'today'"),
+        ({"era": 1999}, "era: is not accepted, got '1999'; accepted: '2012', 'today'"),
         (
             {"engines": ["foo"]},
             "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation, shadow",

@@ -83,7 +83,7 @@ def test_a_tenfold_paper_network_is_allowed():
         ({"latency": "planet lab"}, "latency.name: is not accepted, got 'planet lab'"),
         (
             {"latency": {"file": "m.csv", "use": "fitt"}},
-            "latency.use: is not accepted, got 'fitt'; accepted: 'fit'",
+            "latency.use: is not accepted (did you mean 'fit'?), got 'fitt'; accepted: 'fit'",
         ),
         ({"latency": {"file": "m.csv", "name": "planetlab"}}, "latency: is not accepted"),
     ],

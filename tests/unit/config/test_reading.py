@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from torsweep.config.reading import apply_overrides, suggestion
+from torsweep.config.reading import apply_overrides, suggestion, validate
+from torsweep.config.where import Where
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 
@@ -68,4 +71,19 @@ def test_an_override_below_a_value_is_refused():
 
 def test_only_a_close_name_is_suggested():
     assert suggestion("relayz", ["relays", "servers"]) == " (did you mean 'relays'?)"
+    assert suggestion("best", ["starvation", "best_level"]) == " (did you mean 'best_level'?)"
     assert suggestion("xyz", ["relays", "servers"]) == ""
+    assert suggestion("", ["relays", "servers"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"role": "relai"}, "role: is not accepted (did you mean 'relay'?), got 'relai'; accepted: "),
+        ({"role": "guards"}, "role: is not accepted (did you mean position: 'guard'?), got 'guards'"),
+        ({"role": "xyz"}, "role: is not accepted, got 'xyz'"),
+    ],
+)
+def test_a_value_that_is_a_name_has_the_closest_one_said(document, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        validate(Where, document, None)

@@ -59,7 +59,7 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
     [
         (
             [{**BEST, "test": "bset_level"}],
-            "claims[0].test: is not accepted, got 'bset_level'; accepted: 'best_level'",
+            "claims[0].test: is not accepted (did you mean 'best_level'?), got 'bset_level'",
         ),
         (
             [{key: BEST[key] for key in BEST if key != "test"}],
@@ -73,8 +73,11 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
             "claims[0]: names no level of refill_interval, got '11ms'; accepted: 1000ms",
         ),
         ([{**BEST, "knob": "scheduler"}], "claims[0]: names none of the experiment's knobs, got 'scheduler'"),
-        ([{**BEST, "kind": "webb"}], "claims[0].kind: is not accepted, got 'webb'; accepted: 'web', 'bulk'"),
-        ([{**BEST, "metrics": ["ttxb"]}], "claims[0].metrics[0]: is not accepted, got 'ttxb'"),
+        ([{**BEST, "kind": "webb"}], "claims[0].kind: is not accepted (did you mean 'web'?), got 'webb'"),
+        (
+            [{**BEST, "metrics": ["ttf"]}],
+            "claims[0].metrics[0]: is not accepted (did you mean 'ttfb'?), got 'ttf'",
+        ),
         (
             [{**BEST, "metrics": []}],
             "claims[0].metrics: is not accepted, got []; accepted: 1 or more entries",

@@ -224,7 +224,9 @@ def test_a_commit_that_changes_no_file_is_the_tor_of_its_baseline(repository: Pa
         ("feature/KIST_idle", "feature_kist_idle"),
         ("0.4.9", "tor_0_4_9"),
         ("ü", "tor"),
-        ("a" * 100, "a" * 40),
+        ("a" * 100, "a" * 59),
+        ("KISTSchedRunInterval 100 msec on role=relay", "kistschedruninterval_100_msec_on_role_relay"),
+        (", ".join(["NumCPUs 16"] * 9), "numcpus_16_numcpus_16_numcpus_16_numcpus_16_numcpus_16"),
     ],
 )
 def test_names_of_levels(text: str, name: str) -> None:

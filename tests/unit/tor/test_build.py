@@ -19,7 +19,7 @@ from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
 from torsweep.tor.compile import check_requirements, configure_flags, first_error
-from torsweep.tor.identity import build_key, planned_key
+from torsweep.tor.identity import build_key, marker_name, planned_key
 from torsweep.tor.release import Series, read_series
 
 ROOT = Path(__file__).parents[3]
@@ -65,6 +65,8 @@ def test_a_whole_build_of_the_series_is_found_and_not_built_again(built, series,
     found = find_build(built)
     assert found.version == f"0.4.9.11-{KEY}"
     assert build_tor(out=built) == found
+    # A dry run of the pipeline knows the build by this marker.
+    assert read_stamp(built / marker_name(planned_key(STOCK))) == found.version
 
 
 def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path, monkeypatch):
