@@ -68,9 +68,8 @@ def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
     ]
     header = ["claim", "comparison", "value and interval", "required", "shown"]
     note = (
-        "Values are relative differences of times, paired by network, or depths of a stair-step "
-        "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams, or "
-        "times and shares of cells in a relay."
+        "Values are relative differences of times, paired by network; depths of the stairs in a curve (0: it "
+        "has none); counts and shares of streams; or times and shares of cells in a relay."
     )
     return [
         TextTable("Claims", ["claim", "verdict", "because"], rows, [DRIFT_NOTE, *drift] if drift else []),
