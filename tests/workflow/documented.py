@@ -64,7 +64,6 @@ NOT_RUN = {
     "snakemake --workflow-profile profiles/slurm --slurm-status-command squeue refill_sweep"
     " --config network=ci": SLURM,
     "setup/one_node_slurm.sh stop ~/one-node": SLURM,
-    "torsweep shadow run RUN_DIR --keep-logs": SHADOW,
 }
 """Commands that the test leaves out, and why."""
 
