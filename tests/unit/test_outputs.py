@@ -180,7 +180,7 @@ def _cases() -> Iterator[Any]:
         kinds.add(type(kind))
 
 
-@pytest.mark.parametrize(("name", "output", "make"), _cases())
+@pytest.mark.parametrize(("name", "output", "make"), [*_cases()])
 def test_what_is_there_already_is_refused_and_untouched(
     tmp_path: Path,
     capfd: Any,
