@@ -76,7 +76,7 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
     sharp = [(each, plan) for each, plan in plans if plan.smallest_shown(2) is not None]
     if not sharp:
         network = plans[0][1].play.study.document["network"]
-        problem = f"cannot be planned: no pairs of runs on {network} yet"
+        problem = f"cannot be planned: no A/A runs on {network} yet"
         raise goal.refused(problem, f"{NETWORKS} N")
     numbers = [(each, plan, _number(goal, plan)) for each, plan in sharp]
     possible = [(each, plan, number) for each, plan, number in numbers if number is not None]

@@ -184,7 +184,7 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
     """The changes that so many networks can be expected to show, and what runs say so."""
     shown = plan.shown(networks)
     if not shown:
-        nobody = f"no pairs of runs on {plan.experiment.network} yet"
+        nobody = f"no A/A runs on {plan.experiment.network} yet"
         yield f"shows     unknown: {'one network has no interval' if networks < 2 else nobody}"
         return
     sizes = ", ".join(

@@ -26,7 +26,9 @@ from torsweep.pipeline.paths import Paths
         ("cellsim", "small_live", 180, 1.5, 4),
         # docs/shadow.md: 660 simulated seconds took 2,634 to 3,600 CPU s; 480 of a quarter's 383 to 577.
         ("shadow", "paper", 480, 2634, 3600),
-        ("shadow-no-rtt", "quarter", 300, 383, 650),
+        ("shadow-no-rtt", "quarter", 300, 383, 577),
+        # docs/shadow.md: 216 to 337 CPU s.
+        ("shadow", "small_live", 150, 216, 337),
         # Real time, and the start before it.
         ("emulation", "quarter", 300, 325, 340),
     ],
@@ -128,7 +130,7 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     monkeypatch.setattr(hooks, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed"))
     said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
-        "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 18 h 3 min on 2 cores,"
+        "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min on 2 cores,"
         " 13.3 GB of memory, 4.3 GB of disk;"
         " engine=cellsim takes about 4 min"
     )

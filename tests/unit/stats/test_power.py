@@ -84,10 +84,10 @@ def test_the_rows_of_the_engine_come_before_those_of_the_model(study):
     given, free = nearest("shadow", "paths"), nearest("emulation", "paths")
     assert [row.log_ratio_sd for row in (own, model, given, free)] == [0.4, 0.2, 0.1, 0.4]
     assert nearest("shadow", measured_s=70).log_ratio_sd == 0.3
-    alike = "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation"
+    alike = "from A/A runs on 8 networks of quarter in emulation"
     assert basis(own, "emulation") == alike
-    assert basis(free, "emulation", "paths").startswith(f"{alike}, each on paths of its own")
-    assert basis(model, "shadow").endswith("in cellsim, as shadow has none yet")
+    assert basis(free, "emulation", "paths").startswith(f"{alike}, on free paths")
+    assert basis(model, "shadow").endswith("in cellsim; none were measured in shadow")
 
 
 def test_where_nothing_is_known_there_is_no_row(study):

@@ -97,9 +97,7 @@ def test_the_least_time_that_is_named_is_accepted() -> None:
 
 def test_what_nobody_has_run_cannot_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandIn, "known_times_s", ())
-    with pytest.raises(
-        InputError, match="no pairs of runs on quarter yet, got '1 h'; accepted: --networks N"
-    ):
+    with pytest.raises(InputError, match="no A/A runs on quarter yet, got '1 h'; accepted: --networks N"):
         plan(within="1 h")
 
 

@@ -57,10 +57,9 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
     assert first == f"shows     with a chance of 80 %, changes of {sizes}"
     assert [line.strip() for line in more] == [
-        "web, first byte: from pairs of runs on 8 networks of quarter that differ by chance alone, in"
-        " emulation",
-        "web, last byte; bulk, first byte: from pairs of runs on 16 networks of quarter that differ by chance"
-        " alone, in cellsim, as emulation has none yet",
+        "web, first byte: from A/A runs on 8 networks of quarter in emulation",
+        "web, last byte; bulk, first byte: from A/A runs on 16 networks of quarter in cellsim; none were"
+        " measured in emulation",
     ]
 
 
@@ -70,7 +69,7 @@ def test_a_later_look_shows_less_than_a_first_one_with_as_many_networks() -> Non
 
 
 def test_what_nobody_has_run_is_unknown() -> None:
-    unknown = "shows     unknown: no pairs of runs on mine.yaml yet"
+    unknown = "shows     unknown: no A/A runs on mine.yaml yet"
     assert list(expected_lines(plan("mine.yaml", "shadow"), 8)) == [unknown]
     alone = "shows     unknown: one network has no interval"
     assert list(expected_lines(plan(engine="shadow"), 1)) == [alone]

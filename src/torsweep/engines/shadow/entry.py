@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind
-from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.table_files import COSTS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
-SHADOW_S_PER_HOST_SECOND = 4e-3
-"""docs/shadow.md: 1.2 CPU s a simulated second of 316 hosts, 4.0 to 5.5 of 1,253."""
+SHADOW_S_PER_RELAY_SECOND = 0.13
+"""docs/shadow.md: 0.10 to 0.16 CPU s, the start included, for each relay and second of clients, in networks
+of 14 busy relays with 69 clients, 13 with 250 and 50 with 1,000."""
 
 SHADOW_FILES = 12
 OPEN_FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
@@ -33,8 +34,8 @@ SHARED_BYTES_PER_PROCESS = 12_300
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
-    """Seconds of one core that a run of ``run_s`` simulated seconds takes, its start included."""
-    return SHADOW_S_PER_HOST_SECOND * network.host_count * (run_s + BOOTSTRAP_NS / 1e9)
+    """Seconds of one core that a run takes that has clients for ``run_s`` simulated seconds."""
+    return SHADOW_S_PER_RELAY_SECOND * network.relay_count * run_s
 
 
 def demand(network: NetworkConfig) -> Demand:

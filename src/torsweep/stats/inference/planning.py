@@ -100,11 +100,9 @@ def spread_of(rows: Iterable[Spread], measured_s: float) -> Spread | None:
 
 def basis(row: Spread, engine: str, pairing: str = FREE) -> str:
     """In a sentence, what is said beforehand of a comparison in ``engine`` rests on, if on ``row``."""
-    alike = f"pairs of runs on {row.networks} networks of {row.network} that differ by chance alone"
+    alike = f"from A/A runs on {row.networks} networks of {row.network} in {row.engine}"
     if row.engine != engine:
-        return f"from {alike}, in {row.engine}, as {engine} has none yet"
+        return f"{alike}; none were measured in {engine}"
     if row.pairing != pairing:
-        return (
-            f"from {alike}, in {row.engine}, each on paths of its own, as there are none with the same paths"
-        )
-    return f"from {alike}, in {row.engine}"
+        return f"{alike}, on free paths; none were measured on the same paths"
+    return alike
