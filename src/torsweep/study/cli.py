@@ -124,7 +124,7 @@ def compare_command(
     warm_up: Annotated[
         str | None,
         typer.Option(
-            help="Time before downloads count; when left out, 1 min, or what a tornettools network has."
+            help="Time before downloads count; when left out, 30 s, or what a tornettools network has."
         ),
     ] = None,
     measured: Annotated[
