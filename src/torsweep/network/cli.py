@@ -139,7 +139,7 @@ def describe_command(
 
     from torsweep.config.experiment import load_experiment
     from torsweep.network import describe as description
-    from torsweep.network.model import read_network
+    from torsweep.network.model import NETWORK_FILE, read_network
     from torsweep.stats.fit_load import fit_load as fitted_load
 
     loaded = load_experiment(experiment)
@@ -148,6 +148,9 @@ def describe_command(
         accepted = "an experiment with traffic.web and pauses"
         raise InputError(problem, key="--experiment", value=experiment, accepted=accepted)
     network, latencies = read_network(directory)
+    if not network.relays:
+        file = directory / NETWORK_FILE
+        raise InputError("is empty", file=file, key="relays", accepted="one relay or more")
     described = description.describe(network, latencies, loaded.traffic)
     if not as_json:
         description.print_description(described)

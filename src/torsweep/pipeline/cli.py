@@ -84,7 +84,7 @@ def _check_experiment(file: Path) -> None:
         for config in require_fitting_networks(experiment, name):
             input_paths(config)
     plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
-    typer.echo(f"{file}: an experiment of {replicates_text(experiment.replicates)} replicates")
+    typer.echo(f"{file}: an experiment, replicates: {replicates_text(experiment.replicates)}")
     typer.echo(f"  plans (variants): {', '.join(plans)}")
     for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
         for name, section in sections.items():

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -251,3 +252,10 @@ def test_a_network_without_a_weight_that_paths_need_is_refused(directory: Path, 
     file.write_text(json.dumps(document))
     with pytest.raises(InputError, match=f"bandwidth_weights.{name}: is missing"):
         read_network(directory)
+
+
+def test_a_network_without_relays_is_not_described(directory: Path, torsweep: Callable[..., Any]) -> None:
+    file = directory / NETWORK_FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), "relays": []}))
+    code, _, error = torsweep("network", "describe", directory)
+    assert (code, error) == (2, f"torsweep: {file}: relays: is empty; accepted: one relay or more\n")
