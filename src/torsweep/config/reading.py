@@ -85,6 +85,8 @@ PATTERN_WORDS = {
     r"^[A-Za-z0-9_-]+$": "letters, digits, - and _",
     r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$": "a name of letters, digits, ., - and _",
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "a name of letters, digits, ., - and _, or file: PATH",
+    r"[^;\s]": "one name or more",
+    r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$": "an SPDX identifier, such as CC-BY-4.0",
 }
 """The patterns of this package in words."""
 
