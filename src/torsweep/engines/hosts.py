@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Role
+from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay, Server
-from torsweep.tor.arti_client import arti_toml, ed25519_identity
+from torsweep.tor.arti_client import arti_toml, ed25519_identity, guards_json
 from torsweep.tor.onion import onion_keys
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
@@ -126,6 +128,24 @@ def arti_config(
     }
     given = run.given.consensus
     return arti_toml(run.tor, authorities, identities.votes, data_directory, SOCKS_PORT, given)
+
+
+def arti_guards(
+    run: RunSpec,
+    network: Network,
+    identities: Identities,
+    keys: Callable[[str], Path],
+    client: str,
+    now: datetime,
+) -> str:
+    """The guards of ``client``, which runs Arti, as Arti keeps them: those of its common paths, drawn by
+    weight. ``keys`` finds a relay's folder of keys."""
+    number = [each.name for each in network.clients].index(client)
+    chosen = PathChooser(network, network.seed, run.tor.guards).guards(number)
+    names = [network.relays[relay].name for relay in chosen]
+    places = (f"{address(network.node_of[name])}:{OR_PORT}" for name in names)
+    identified = ((identities.relays[name], ed25519_identity(keys(name))) for name in names)
+    return guards_json(((*each, where) for each, where in zip(identified, places, strict=True)), now)
 
 
 def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:

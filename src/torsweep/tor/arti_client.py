@@ -1,14 +1,17 @@
 """The configuration of a client that runs Arti, from what tor is told in its torrc.
 
 In: the ``tor`` section of run.json, the authorities, a folder and a port. Out: the text of an ``arti.toml``,
-the environment, and what its log says of its start. Consensus parameters reach Arti by the consensus.
+of the file with its guards, the environment, and what its log says of its start. Consensus parameters reach
+Arti by the consensus.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from torsweep.config.knobs import PRIMARY_GUARDS
@@ -16,6 +19,9 @@ from torsweep.config.tor_settings import TorSettings
 from torsweep.units import SECOND_NS
 
 ARTI_TEMPLATE = Path(__file__).with_name("templates") / "arti.toml"
+
+GUARDS_FILE = Path("state/state/guards.json")
+"""Where Arti keeps its guards, below its ``data_directory``."""
 
 ARTI_ENVIRONMENT = {"TOKIO_WORKER_THREADS": "2"}
 """Otherwise Arti has a thread for each core of the machine."""
@@ -63,3 +69,20 @@ def arti_toml(
         circuit_lifetime_s=settings.circuit_lifetime_ns // SECOND_NS,
         parameters="\n".join(f"{name} = {value}" for name, value in guards.items() if name not in parameters),
     )
+
+
+def guards_json(guards: Iterable[tuple[str, str, str]], chosen: datetime) -> str:
+    """The content of :data:`GUARDS_FILE` for a client that uses ``guards`` since ``chosen``, by priority.
+
+    A guard is its fingerprint, its Ed25519 identity, and its address and port. Arti would take its first
+    guards from a shuffled sample of 20, whatever the consensus says: in a network with fewer guards, weights
+    would not matter.
+    """
+    since = f"{chosen:%Y-%m-%dT%H:%M:%SZ}"
+    times = {"added_at": since, "confirmed_at": since, "disabled": None, "unlisted_since": None}
+    listed = [
+        {"id": {"ed25519": ed25519, "rsa": rsa.lower()}, "orports": [where], **times}
+        for rsa, ed25519, where in guards
+    ]
+    kept = {"guards": listed, "confirmed": [guard["id"] for guard in listed]}
+    return json.dumps({"default": kept}, indent=1)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from torsweep.engines.hosts import (
     Identities,
     address,
     arti_config,
+    arti_guards,
     host_torrc,
     key_torrc,
     paths_of,
@@ -44,6 +46,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
+from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.build import BuiltTor
 from torsweep.tor.onion import ONION_FOLDER
 
@@ -302,10 +305,15 @@ class ProcessLayout:
             lines.append(f"{PATHS_OPTION} {place.paths}")
         return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
 
-    def arti_config(self, place: Place, identities: Identities) -> str:
-        """The configuration of ``place``, a client that runs Arti."""
-        keys = {authority.name: authority.data / "keys" for authority in self.authorities}
-        return arti_config(self.run, self.network, identities, keys.__getitem__, str(place.data))
+    def write_arti(self, place: Place, identities: Identities) -> None:
+        """Write the configuration and the guards of ``place``, a client that runs Arti."""
+        keys = {host.name: host.data / "keys" for host in (*self.authorities, *self.relays)}.__getitem__
+        text = arti_config(self.run, self.network, identities, keys, str(place.data))
+        place.arti_config.write_text(text, encoding="utf-8")
+        guards = place.data / GUARDS_FILE
+        guards.parent.mkdir(parents=True)
+        text = arti_guards(self.run, self.network, identities, keys, place.name, datetime.now(UTC))
+        guards.write_text(text, encoding="utf-8")
 
     @property
     def rings(self) -> dict[str, Path]:

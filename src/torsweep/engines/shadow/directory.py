@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from torsweep.engines.hosts import (
     SOCKS_PORT,
     address,
     arti_config,
+    arti_guards,
     host_torrc,
     paths_text,
     recording_lines,
@@ -62,7 +64,7 @@ from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, Server, link_rates
-from torsweep.tor.arti_client import ARTI_ENVIRONMENT
+from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE
 from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.torrc import (
     bandwidths_text,
@@ -341,11 +343,17 @@ class _Builder:
         return Process(tors.of(host).program.absolute(), ["-f", file], start_ns, clock)
 
     def _arti(self, client: str, start_ns: int) -> Process:
-        config, keys = self.shared / ARTI_CONFIG, self.keys
+        config, identities = self.shared / ARTI_CONFIG, self.keys.identities
+
+        def keys(host: str) -> Path:
+            return self.keys.of(host) / "keys"
+
         if not config.exists():
-            config.write_text(
-                arti_config(self.run, self.network, keys.identities, lambda host: keys.of(host) / "keys", ".")
-            )
+            config.write_text(arti_config(self.run, self.network, identities, keys, "."))
+        guards = self.template / client / GUARDS_FILE
+        guards.parent.mkdir(parents=True)
+        chosen = datetime.fromtimestamp(EPOCH_S, UTC)
+        guards.write_text(arti_guards(self.run, self.network, identities, keys, client, chosen))
         program = self.tools.tors.of(client).program.absolute()
         return Process(program, ["proxy", "-c", f"{_SHARED}/{ARTI_CONFIG}"], start_ns, dict(ARTI_ENVIRONMENT))
 

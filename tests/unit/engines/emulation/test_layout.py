@@ -21,9 +21,11 @@ from torsweep.engines.emulation.directory import (
 )
 from torsweep.engines.emulation.tcp import TCP
 from torsweep.engines.hosts import address, paths_text
+from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError
 from torsweep.network.model import Network
+from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.torrc import bandwidths_text, check_network
 
 
@@ -187,3 +189,23 @@ def test_a_tor_beside_the_server_of_an_onion_service_leads_to_it():
     assert "VanguardsLiteEnabled" not in lines
     assert options(layout, layout.clients[0])["VanguardsLiteEnabled"] == "0"
     assert not made().services
+
+
+def test_arti_begins_with_guards_that_are_drawn_by_weight(tmp_path: Path) -> None:
+    """By itself it would choose among few guards as if they were alike."""
+    relays = ("guard", "guard", "guard", "middle", "middle", "middle", "exit")
+    layout = ProcessLayout(run_spec(), network(*relays), tmp_path, Path("/s"))
+    for place in (*layout.authorities, *layout.relays):
+        (place.data / "keys").mkdir(parents=True)
+        (place.data / "keys" / "ed25519_master_id_public_key").write_bytes(bytes([place.node] * 64))
+    numbers = PathChooser(layout.network, layout.network.seed, layout.run.tor.guards)
+    for number, place in enumerate(layout.clients):
+        place.folder.mkdir()
+        layout.write_arti(place, identities(layout))
+        kept = json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"]
+        due = [layout.network.relays[relay] for relay in numbers.guards(number)]
+        assert [guard["id"]["rsa"] for guard in kept] == [
+            f"{layout.network.node_of[relay.name]:040x}" for relay in due
+        ]
+        assert all(guard["confirmed_at"] for guard in kept)
+        assert place.arti_config.is_file()

@@ -189,9 +189,8 @@ class RunningNetwork:
     def _start_tor(self, place: Place, identities: Identities) -> None:
         program = self.tors.of(place.name).program.resolve()
         if self.tors.is_arti(place.name):
-            text = self.layout.arti_config(place, identities)
+            self.layout.write_arti(place, identities)
             command: list[str | Path] = [program, "proxy", "-c", place.arti_config]
-            place.arti_config.write_text(text, encoding="utf-8")
         else:
             known = self.tors.options(place.name)
             if paths := paths_text(self.layout.run, identities, place.name, known):
