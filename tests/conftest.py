@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.published_plan import Plan, write_plan
+from tests.published_plan import PublishedPlan, write_plan
 
 PACKAGES = Path(__file__).parents[1] / "setup" / "debian_packages.txt"
 PACKAGED_MARKS = ("chromium", "slurm")
@@ -55,6 +55,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> PublishedPlan:
     """A small plan, made once; tests that damage it copy it first."""
     return write_plan(tmp_path_factory.mktemp("plan") / "plan")

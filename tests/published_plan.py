@@ -29,7 +29,7 @@ SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
-class Plan:
+class PublishedPlan:
     """The folders of a plan below ``folder``."""
 
     folder: Path
@@ -60,7 +60,7 @@ class Plan:
         return ["run", "publish", *self.runs, *stages, *options]
 
 
-def write_plan(folder: Path) -> Plan:
+def write_plan(folder: Path) -> PublishedPlan:
     """Write the plan into ``folder``, which has the networks in ``networks/ci``."""
     networks = []
     for seed in SEEDS:
@@ -81,17 +81,17 @@ def write_plan(folder: Path) -> Plan:
     collect(runs, folder / "tables", network="ci", plan="main")
     write_summary(summarize(PlanTables.open(folder / "tables"), experiment), folder / "summaries")
     _draw(folder / "figures", experiment)
-    return Plan(folder, tuple(runs), tuple(networks), experiment)
+    return PublishedPlan(folder, tuple(runs), tuple(networks), experiment)
 
 
-def copied(plan: Plan, folder: Path) -> Plan:
+def copied(plan: PublishedPlan, folder: Path) -> PublishedPlan:
     """A copy of ``plan`` in ``folder``, to be damaged."""
     shutil.copytree(plan.folder, folder)
 
     def moved(paths: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(folder / path.relative_to(plan.folder) for path in paths)
 
-    return Plan(folder, moved(plan.runs), moved(plan.networks), plan.experiment)
+    return PublishedPlan(folder, moved(plan.runs), moved(plan.networks), plan.experiment)
 
 
 def _draw(folder: Path, experiment: Experiment) -> None:

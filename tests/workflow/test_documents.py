@@ -11,7 +11,7 @@ import pytest
 
 from tests.fuzz.documents import TARGETS
 from tests.made_tornet import clients_waiting, tornet
-from tests.published_plan import Plan
+from tests.published_plan import PublishedPlan
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run
@@ -45,7 +45,7 @@ def test_commands_are_found():
 
 
 @pytest.fixture(scope="module")
-def clean(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def clean(plan: PublishedPlan, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A workspace with what a user would bring: measurements, a network, simulations, a bundle."""
     folder = tmp_path_factory.mktemp("clean")
     workspace = make_workspace(folder)

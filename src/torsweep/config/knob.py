@@ -1,8 +1,8 @@
 """What a knob is, what its levels are, and with which options tor takes its setting.
 
 In: the text of a level (``10ms``). Out: :class:`Knob`, whose row stands in :mod:`torsweep.config.knobs`;
-:class:`Levels`, which states the bounds of its levels once, for a reader, for the JSON schema and for the
-value that is set; :class:`TorOption`.
+:class:`AcceptedLevels`, which states the bounds of its levels once, for a reader, for the JSON schema and for
+the value that is set; :class:`TorOption`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
 
 
 @dataclass(frozen=True)
-class Levels:
+class AcceptedLevels:
     """The texts that are levels: which, in words and as a schema, and the ``value`` that a text sets.
 
     ``value`` raises ValueError for a text that is no level.
@@ -35,7 +35,7 @@ class Levels:
     value: Callable[[str], object]
 
 
-def choice(*names: str, **values: object) -> Levels:
+def choice(*names: str, **values: object) -> AcceptedLevels:
     """Each of ``names``, which sets itself, or each name of ``values``, which sets its value."""
     known = {**{name: name for name in names}, **values}
 
@@ -44,10 +44,10 @@ def choice(*names: str, **values: object) -> Levels:
             raise ValueError
         return known[text]
 
-    return Levels(", ".join(known), {"enum": list(known)}, value)
+    return AcceptedLevels(", ".join(known), {"enum": list(known)}, value)
 
 
-def named(key: str) -> Levels:
+def named(key: str) -> AcceptedLevels:
     """A name that an experiment defines under ``key``; the experiment says which there are."""
     pattern = r"^[a-z][a-z0-9_]{0,63}$"
 
@@ -57,10 +57,10 @@ def named(key: str) -> Levels:
         return text
 
     accepted = f"a name that the experiment defines under {key}"
-    return Levels(accepted, {"pattern": pattern}, value)
+    return AcceptedLevels(accepted, {"pattern": pattern}, value)
 
 
-def duration(least: str, most: str, example: str) -> Levels:
+def duration(least: str, most: str, example: str) -> AcceptedLevels:
     """A duration in whole milliseconds, as nanoseconds: tor takes no parts of one."""
 
     def value(text: str) -> int:
@@ -69,10 +69,10 @@ def duration(least: str, most: str, example: str) -> Levels:
 
     accepted = f"a duration from {least} to {most} in whole milliseconds, such as {example}"
     pattern = f"^[0-9.]+({'|'.join(NANOSECONDS_PER)})$"
-    return Levels(accepted, {"pattern": pattern, "x-least": least, "x-most": most}, value)
+    return AcceptedLevels(accepted, {"pattern": pattern, "x-least": least, "x-most": most}, value)
 
 
-def rate(least: str, most: str) -> Levels:
+def rate(least: str, most: str) -> AcceptedLevels:
     """A rate such as ``550KiBps``, as the text of a configuration: ``550 KiB/s``."""
     units = ("KBps", "KiBps", "MBps", "MiBps")
     pattern = f"([0-9.]+)({'|'.join(units)})"
@@ -87,17 +87,17 @@ def rate(least: str, most: str) -> Levels:
         return format_quantity(_within(amount(text), amount(least), amount(most)), BYTES_PER_SECOND_PER)
 
     accepted = f"a number and {', '.join(units[:-1])} or {units[-1]}, from {least} to {most}"
-    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
 
 
-def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> Levels:
+def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> AcceptedLevels:
     """A whole number, ``of`` something; ``then`` makes of it what is set."""
     plain = numbered("", least, most, "", then)
     what = f"a whole number of {of}" if of else "a whole number"
-    return Levels(f"{what} from {least} to {most}", plain.schema, plain.value)
+    return AcceptedLevels(f"{what} from {least} to {most}", plain.schema, plain.value)
 
 
-def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> Levels:
+def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> AcceptedLevels:
     """A whole number between two texts: ``kist_10ms``."""
     digits = "[1-9][0-9]*" if least > 0 else "0|[1-9][0-9]*"
     pattern = f"{re.escape(before)}({digits}){re.escape(after)}"
@@ -109,10 +109,10 @@ def numbered(before: str, least: int, most: int, after: str, then: Callable[[int
         return then(_within(int(match[1]), least, most))
 
     accepted = f"{before}N{after} with N from {least} to {most}"
-    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
 
 
-def decimal(most: int, places: int, example: str, least: float | None = None) -> Levels:
+def decimal(most: int, places: int, example: str, least: float | None = None) -> AcceptedLevels:
     """A decimal number in digits: from ``least`` on, or above 0 without one."""
     pattern = rf"[0-9]{{1,2}}(\.[0-9]{{1,{places}}})?"
 
@@ -124,10 +124,10 @@ def decimal(most: int, places: int, example: str, least: float | None = None) ->
     range_ = f"above 0, at most {most}" if least is None else f"from {least} to {most}"
     bound = {"x-above": 0} if least is None else {"x-least": least}
     accepted = f"a decimal number {range_}, such as {example}"
-    return Levels(accepted, {"pattern": f"^{pattern}$", **bound, "x-most": most}, value)
+    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", **bound, "x-most": most}, value)
 
 
-def share(most: float, example: str) -> Levels:
+def share(most: float, example: str) -> AcceptedLevels:
     """A share from 0 on, in at most four decimal places and no zeros at the end: one text a share."""
     pattern = r"0(\.[0-9]{0,3}[1-9])?"
 
@@ -137,10 +137,10 @@ def share(most: float, example: str) -> Levels:
         return float(text)
 
     accepted = f"a share from 0 to {most}, such as {example}"
-    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
+    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
 
 
-def either(*parts: Levels) -> Levels:
+def either(*parts: AcceptedLevels) -> AcceptedLevels:
     """The levels of each of ``parts``."""
 
     def value(text: str) -> object:
@@ -152,7 +152,7 @@ def either(*parts: Levels) -> Levels:
         raise ValueError
 
     accepted = ", ".join(part.accepted for part in parts)
-    return Levels(accepted, {"anyOf": [part.schema for part in parts]}, value)
+    return AcceptedLevels(accepted, {"anyOf": [part.schema for part in parts]}, value)
 
 
 def _within(amount: int, least: int, most: int, step: int = 1) -> int:
@@ -203,7 +203,7 @@ class Knob:
 
     name: str
     meaning: str
-    levels: Levels
+    levels: AcceptedLevels
     sets: str
     usual: str | Mapping[str, str] | None
     target: Literal["tor", "network", "traffic", "transport", "tor_build", "options"] = "tor"

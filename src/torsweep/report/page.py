@@ -26,7 +26,7 @@ from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
-from torsweep.report.networks import Networks, describe_networks
+from torsweep.report.networks import Networks, Row, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
@@ -53,7 +53,6 @@ DOTS_PER_INCH, CSS_PIXELS_PER_INCH = 300, 96
 """A PNG's; as SVG, the figures of whole curves are twice as large."""
 
 Facts = tuple[tuple[str, str], ...]
-Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import TextTable, variant_text
+from torsweep.stats.text import TextTable, variant_words
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 """Percentiles between which slices lie."""
@@ -235,7 +235,7 @@ def _in_summary(analysis: Analysis, runs: pl.DataFrame) -> list[TextTable]:
         times = [sum(of_group.values()), *(of_group[group] for group in taking)]
         rows.append(
             [
-                variant_text(dict(zip(analysis.knobs, key, strict=False))),
+                variant_words(dict(zip(analysis.knobs, key, strict=False))),
                 str(key[-1]),
                 *(f"{time / 1e3:.3g}" for time in times),
             ]

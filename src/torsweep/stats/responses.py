@@ -44,7 +44,7 @@ from torsweep.stats.statistic import (
 )
 from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import quantiles_of_runs
-from torsweep.stats.text import SHOWN_METRICS, TextTable, interval_text, variant_text
+from torsweep.stats.text import SHOWN_METRICS, TextTable, interval_text, variant_words
 
 _CURVE_POINTS, _CANDIDATES, _RESAMPLES = 41, 20_000, 400
 """Places of a curve; the most settings that the best is chosen from; draws of networks with replacement."""
@@ -106,7 +106,7 @@ def responses(analysis: Analysis) -> list[Response]:
         frame = frame.filter(~pl.col(SOURCE).cast(pl.String).str.ends_with(REPEAT))
     found = []
     for key, own in frame.group_by(["metric", "kind", *others], maintain_order=True):
-        at = variant_text({knob: level for knob, level in zip(others, key[2:], strict=True)})
+        at = variant_words({knob: level for knob, level in zip(others, key[2:], strict=True)})
         what = {"metric": str(key[0]), "kind": str(key[1]), "at": at}
         found.append(_response(own, what, ranges, analysis.baseline))
     return [one for one in found if one is not None]

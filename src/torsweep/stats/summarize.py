@@ -32,7 +32,7 @@ from torsweep.stats.text import (
     engine_text,
     era_text,
     plan_networks_text,
-    variant_text,
+    variant_words,
 )
 from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
@@ -164,7 +164,7 @@ def _opening(summary: Summary) -> tuple[str, ...]:
     run = (
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
         f"{plan_networks_text(provenance)}; {cut}{measured} measured. "
-        f"Baseline: {variant_text(summary.analysis.baseline)}."
+        f"Baseline: {variant_words(summary.analysis.baseline)}."
     )
     if provenance.given_networks == 1 and len(provenance.seeds) > 1:
         over = f"{len(provenance.seeds)} seeds of one network: they say nothing about other networks."

@@ -65,12 +65,12 @@ def duration_text(nanoseconds: int) -> str:
     return f"{seconds / 60:g} min" if seconds and seconds % 60 == 0 else f"{seconds:g} s"
 
 
-def variant_text(levels: Mapping[str, object]) -> str:
+def variant_words(levels: Mapping[str, object]) -> str:
     """A variant, by its levels: ``1000ms, ewma``, ``guards 1, load 0.5``."""
-    return ", ".join(level_text(knob, level) for knob, level in levels.items())
+    return ", ".join(level_words(knob, level) for knob, level in levels.items())
 
 
-def level_text(knob: str, level: object) -> str:
+def level_words(knob: str, level: object) -> str:
     """A level; one that is a number needs its knob."""
     words = knob.removeprefix(CONSENSUS) if knob.startswith(CONSENSUS) else knob.replace("_", " ")
     return f"{words} {level}" if is_number(level) else str(level)
@@ -146,6 +146,6 @@ def by_variant(
             entry(of_variant.filter(pl.col("kind") == kind, pl.col("metric") == metric))
             for kind, metric in columns
         ]
-        rows.append([variant_text(variant), *entries])
+        rows.append([variant_words(variant), *entries])
     header = ["variant", *(f"{KIND_NAMES[kind]}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
     return TextTable(title, header, rows, notes)

@@ -23,7 +23,7 @@ from torsweep.study.named_tor import (
     PATCH,
     SAME_TOR,
     NamedTor,
-    level_name,
+    name_of_level,
     once_more,
     patched,
     read_tor,
@@ -118,7 +118,7 @@ def _of_options(options: Sides) -> TorChange:
         require_known(bundle.get("torrc", ()), bundle.get("consensus", {}), _option_key, more)
     (tor,), note = fitting([tor])
     words = ", ".join([*options.torrc, *options.consensus]) + (f" on {options.on}" if options.on else "")
-    name = level_name(words)
+    name = name_of_level(words)
     name = f"with_{name}" if name == UNCHANGED else name
     knobs = {"options": (UNCHANGED, name)} | ({} if tor == DEBIANS_TOR else {"tor": (tor.name,)})
     notes = (note,) if note else ()

@@ -101,13 +101,13 @@ def read_tor(text: str, key: str) -> NamedTor:
         is_tarball = path.is_file() and path.suffix != ".dsc"
         entry = {"source": str(whole)} | ({"sha256": identity} if is_tarball else {})
     elif os.access(path, os.X_OK) and _answers_as_arti(path):
-        return NamedTor(level_name(path.name), {ARTI: str(whole)}, path.name, sha256_of_file(whole))
+        return NamedTor(name_of_level(path.name), {ARTI: str(whole)}, path.name, sha256_of_file(whole))
     elif os.access(path, os.X_OK):
         ask_version(path)
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)
     else:
         raise InputError("is no tor", key=key, value=text, accepted=FORMS)
-    return NamedTor(level_name(TARBALL.sub("", path.name)), entry, path.name, identity)
+    return NamedTor(name_of_level(TARBALL.sub("", path.name)), entry, path.name, identity)
 
 
 def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
@@ -119,13 +119,13 @@ def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
     name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
     words = f"{name} ({commit[:COMMIT_DIGITS]})"
     if holds_arti(tree):
-        return NamedTor(level_name(name), {ARTI: str(whole), "revision": commit}, f"Arti {words}", commit)
-    return NamedTor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
+        return NamedTor(name_of_level(name), {ARTI: str(whole), "revision": commit}, f"Arti {words}", commit)
+    return NamedTor(name_of_level(name), {"git": str(whole), "revision": commit}, words, commit)
 
 
 def _arti(version: str) -> NamedTor:
     words = f"Arti {version}"
-    return NamedTor(level_name(words), {ARTI: version}, words, words)
+    return NamedTor(name_of_level(words), {ARTI: version}, words, words)
 
 
 def _answers_as_arti(program: Path) -> bool:
@@ -145,7 +145,7 @@ def patched(patch: Path, base: NamedTor) -> NamedTor:
     whole = patch.resolve()
     entry = {**base.entry, "patches": [str(whole)]}
     words = f"{base.words} with {patch.name}"
-    return NamedTor(level_name(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
+    return NamedTor(name_of_level(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
 
 
 def once_more(base: NamedTor) -> NamedTor:
@@ -172,7 +172,7 @@ def usual_baseline(candidate: NamedTor) -> tuple[NamedTor, str]:
     return tor, f"baseline: {words}, where {candidate.words} left it"
 
 
-def level_name(text: str) -> str:
+def name_of_level(text: str) -> str:
     """``text`` as the name of a level: small letters, digits and underlines."""
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     name = name if name[:1].isalpha() else f"tor_{name}".rstrip("_")

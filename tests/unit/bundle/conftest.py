@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.published_plan import Plan
+from tests.published_plan import PublishedPlan
 from torsweep.cli import main
 
 
@@ -18,14 +18,14 @@ def run(*arguments: object) -> None:
 
 
 @pytest.fixture(scope="session")
-def plan(plan: Plan) -> Plan:
+def plan(plan: PublishedPlan) -> PublishedPlan:
     """The plan with its page."""
     run(*plan.report())
     return plan
 
 
 @pytest.fixture(scope="session")
-def published(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(plan: PublishedPlan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published") / "main"
     run(*plan.publish(folder))
     return folder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.published_plan import EXPERIMENT, Plan, copied
+from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.stamped import stamp
 from tests.synthetic import finish_run
 
@@ -39,7 +39,7 @@ def test_provenance_and_readme_say_how_to_make_it_again(published: Path) -> None
 
 
 def test_a_readme_says_where_an_experiment_of_ones_own_belongs(
-    plan: Plan, torsweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: PublishedPlan, torsweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torsweep.report.repeat.CHECKOUT", tmp_path / "empty")
     assert torsweep(*plan.publish(tmp_path / "out"))[0] == 0
@@ -47,14 +47,16 @@ def test_a_readme_says_where_an_experiment_of_ones_own_belongs(
     assert "that has this experiment.yaml as experiments/refill_sweep/experiment.yaml" in readme
 
 
-def test_the_same_results_give_the_same_folder(plan: Plan, published: Path, torsweep, tmp_path: Path) -> None:
+def test_the_same_results_give_the_same_folder(
+    plan: PublishedPlan, published: Path, torsweep, tmp_path: Path
+) -> None:
     assert torsweep(*plan.publish(tmp_path / "again"))[0] == 0
     for file in published.rglob("*"):
         if file.is_file():
             assert (tmp_path / "again" / file.relative_to(published)).read_bytes() == file.read_bytes()
 
 
-def test_authors_and_licence_are_what_the_user_says(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_authors_and_licence_are_what_the_user_says(plan: PublishedPlan, torsweep, tmp_path: Path) -> None:
     credit = ["--author", "Ada Lovelace", "--author", "Grace Hopper", "--licence", "CC-BY-4.0"]
     assert torsweep(*plan.publish(tmp_path / "out"), *credit)[0] == 0
     citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text())
@@ -63,13 +65,13 @@ def test_authors_and_licence_are_what_the_user_says(plan: Plan, torsweep, tmp_pa
     assert {"cff-version", "message", "title", "authors", "type"} <= citation.keys()
 
 
-def test_a_licence_that_is_none_is_refused(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_a_licence_that_is_none_is_refused(plan: PublishedPlan, torsweep, tmp_path: Path) -> None:
     code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--licence", "free beer")
     assert (code, "is no licence" in error) == (2, True)
     assert not (tmp_path / "out").exists()
 
 
-def test_the_date_is_that_of_the_last_run(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_the_date_is_that_of_the_last_run(plan: PublishedPlan, torsweep, tmp_path: Path) -> None:
     dated = copied(plan, tmp_path / "plan")
     for number, directory in enumerate(dated.runs):
         os.utime(directory / "provenance.json", (10**9 + number * 86_400, 10**9 + number * 86_400))
@@ -77,55 +79,55 @@ def test_the_date_is_that_of_the_last_run(plan: Plan, torsweep, tmp_path: Path) 
     assert "date-released: '2001-09-26'" in (tmp_path / "out" / "CITATION.cff").read_text()
 
 
-def _unfinished(plan: Plan) -> str:
+def _unfinished(plan: PublishedPlan) -> str:
     (plan.runs[0] / "provenance.json").unlink()
     return "provenance.json: no such file: the run is not finished"
 
 
-def _damaged_run(plan: Plan) -> str:
+def _damaged_run(plan: PublishedPlan) -> str:
     (plan.runs[0] / "streams.parquet").write_text("sows")
     return "streams.parquet: has changed"
 
 
-def _network_sampled_anew(plan: Plan) -> str:
+def _network_sampled_anew(plan: PublishedPlan) -> str:
     file = plan.networks[0] / "network.json"
     file.write_text(file.read_text().replace('"load": 1.0', '"load": 2.0').replace('"seed": 1', '"seed": 9'))
     return "has been sampled anew since its runs"
 
 
-def _a_run_left_out(plan: Plan) -> str:
+def _a_run_left_out(plan: PublishedPlan) -> str:
     object.__setattr__(plan, "runs", plan.runs[1:])
     return "tables: are of other runs than those given"
 
 
-def _another_run(plan: Plan) -> str:
+def _another_run(plan: PublishedPlan) -> str:
     file = plan.runs[0] / "run.json"
     file.write_text(file.read_text().replace('"warm_up_ns": 10000000000', '"warm_up_ns": 11000000000'))
     finish_run(plan.runs[0], engine="cellsim", engine_version="0.1.0")
     return "tables: are of other runs than those given"
 
 
-def _damaged_summary(plan: Plan) -> str:
+def _damaged_summary(plan: PublishedPlan) -> str:
     (plan.stage("summaries") / "summary.md").write_text("sunmary.md")
     return "summary.md: has changed: its SHA-256 is not the one in plan.json"
 
 
-def _summaries_of_other_tables(plan: Plan) -> str:
+def _summaries_of_other_tables(plan: PublishedPlan) -> str:
     stamp(plan.stage("summaries"), network="paper")
     return "summaries: are of other tables than those given"
 
 
-def _no_figures(plan: Plan) -> str:
+def _no_figures(plan: PublishedPlan) -> str:
     shutil.rmtree(plan.stage("figures"))
     return "figures/ttfb_cdf.png: no such figure"
 
 
-def _picture_for_a_page(plan: Plan) -> str:
+def _picture_for_a_page(plan: PublishedPlan) -> str:
     shutil.copyfile(plan.stage("figures") / "ttfb_cdf.png", plan.page)
     return "refill_sweep.html: is not the plan's page"
 
 
-def _page_of_another_plan(plan: Plan) -> str:
+def _page_of_another_plan(plan: PublishedPlan) -> str:
     plan.page.write_text(plan.page.read_text().replace("plan main: what", "plan aligned_phases: what"))
     return "refill_sweep.html: is not the plan's page"
 
@@ -145,7 +147,9 @@ def _page_of_another_plan(plan: Plan) -> str:
         _summaries_of_other_tables,
     ],
 )
-def test_what_does_not_fit_together_is_not_published(plan: Plan, torsweep, tmp_path: Path, damage) -> None:
+def test_what_does_not_fit_together_is_not_published(
+    plan: PublishedPlan, torsweep, tmp_path: Path, damage
+) -> None:
     damaged = copied(plan, tmp_path / "plan")
     expected = damage(damaged)
     code, _, error = torsweep(*damaged.publish(tmp_path / "out"))
@@ -154,7 +158,7 @@ def test_what_does_not_fit_together_is_not_published(plan: Plan, torsweep, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_another_experiment_is_not_published(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_another_experiment_is_not_published(plan: PublishedPlan, torsweep, tmp_path: Path) -> None:
     other = EXPERIMENT.parents[1] / "starvation" / EXPERIMENT.name
     code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--experiment", other)
     assert code == 2
@@ -163,7 +167,7 @@ def test_another_experiment_is_not_published(plan: Plan, torsweep, tmp_path: Pat
 
 
 def test_leftovers_markers_and_figures_of_others_are_not_published(
-    plan: Plan, torsweep, tmp_path: Path
+    plan: PublishedPlan, torsweep, tmp_path: Path
 ) -> None:
     messy = copied(plan, tmp_path / "plan")
     (messy.stage("figures") / ".torsweep-a1b2c3d4-ttfb_cdf.pdf").write_text("half")
@@ -176,7 +180,7 @@ def test_leftovers_markers_and_figures_of_others_are_not_published(
 
 
 def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(
-    plan: Plan, published: Path, torsweep, tmp_path: Path
+    plan: PublishedPlan, published: Path, torsweep, tmp_path: Path
 ) -> None:
     emptied = tmp_path / "out"
     shutil.copytree(published, emptied)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.published_plan import Plan, copied
+from tests.published_plan import PublishedPlan, copied
 from tests.stamped import stamp
 from tests.synthetic import record_tables, with_perf_clients
 from torsweep.bundle.description import sums_text
@@ -127,7 +127,9 @@ def test_a_verdict_that_the_tables_do_not_give_is_found(damaged: Path, torsweep)
     assert "claims: 15 of 16 verdicts are what the tables give" in said
 
 
-def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(
+    plan: PublishedPlan, torsweep, tmp_path: Path
+) -> None:
     own = copied(plan, tmp_path / "plan")
     tables = with_perf_clients(PlanTables.open(plan.stage("tables")), own.stage("tables"))
     file = tmp_path / "tor_metrics.json"

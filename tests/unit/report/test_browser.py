@@ -15,7 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
-from tests.published_plan import EXPERIMENT, Plan
+from tests.published_plan import EXPERIMENT, PublishedPlan
 from torsweep.report.page import gather, render
 
 pytestmark = pytest.mark.chromium
@@ -50,7 +50,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 @pytest.fixture(scope="module")
-def file(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(plan: PublishedPlan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     page = render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
     file = tmp_path_factory.mktemp("browser") / "page.html"
     file.write_text(page)
@@ -73,7 +73,7 @@ def test_nothing_is_wider_than_the_screen(seen: webdriver.Chrome) -> None:
     assert wide == []
 
 
-def test_every_figure_is_drawn(plan: Plan, seen: webdriver.Chrome) -> None:
+def test_every_figure_is_drawn(plan: PublishedPlan, seen: webdriver.Chrome) -> None:
     images = seen.execute_script(FIGURES)
     assert len(images) == len(plan.experiment.figures)
     assert all(complete and natural == 1020 and shown > 300 for complete, natural, shown in images)

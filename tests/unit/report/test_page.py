@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.published_plan import EXPERIMENT, Plan, copied
+from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.small_network import equal_rtts, small_network
 from tests.stamped import stamp
 from torsweep.config.experiment import load_experiment
@@ -56,7 +56,7 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="session")
-def text(plan: Plan) -> str:
+def text(plan: PublishedPlan) -> str:
     return render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
 
 
@@ -68,7 +68,7 @@ def outline(text: str) -> Outline:
     return parsed
 
 
-def test_the_command_writes_the_same_page_each_time(plan: Plan, torsweep, text: str) -> None:
+def test_the_command_writes_the_same_page_each_time(plan: PublishedPlan, torsweep, text: str) -> None:
     for _ in range(2):
         assert torsweep(*plan.report())[0] == 0
         assert plan.page.read_text() == text
@@ -100,7 +100,9 @@ def test_links_within_the_page_lead_somewhere(outline: Outline) -> None:
     assert len(inner) >= 7
 
 
-def test_every_verdict_and_every_number_of_the_summary_is_there(plan: Plan, outline: Outline) -> None:
+def test_every_verdict_and_every_number_of_the_summary_is_there(
+    plan: PublishedPlan, outline: Outline
+) -> None:
     said = " ".join(outline.text.split())
     for claim in read_claims(plan.stage("summaries")).claims:
         where = f" ({claim.setting})" if claim.setting else ""
@@ -113,7 +115,7 @@ def test_every_verdict_and_every_number_of_the_summary_is_there(plan: Plan, outl
         assert all(cell in said for cell in row), row
 
 
-def test_every_figure_has_its_words(plan: Plan, outline: Outline) -> None:
+def test_every_figure_has_its_words(plan: PublishedPlan, outline: Outline) -> None:
     images = outline.all("img")
     assert len(images) == len(plan.experiment.figures)
     for image, name in zip(images, plan.experiment.figures, strict=True):
@@ -130,7 +132,7 @@ def test_networks_and_repetition_are_described(outline: Outline) -> None:
     assert f"snakemake --cores 8 publish --config {command} 'warm_up=10 s' 'measured=60 s'" in said
 
 
-def test_networks_without_web_clients_that_pause_have_no_regime(plan: Plan) -> None:
+def test_networks_without_web_clients_that_pause_have_no_regime(plan: PublishedPlan) -> None:
     provenance = PlanTables.open(plan.stage("tables")).provenance
     found = describe_networks(plan.networks, provenance, load_experiment("starvation").traffic)
     assert found.table.header == ("network", "usable capacity, MiB/s")
@@ -138,14 +140,14 @@ def test_networks_without_web_clients_that_pause_have_no_regime(plan: Plan) -> N
     assert (found.table.notes, found.warnings, found.overload) == ((), (), None)
 
 
-def test_the_capacity_stands_beside_the_networks(plan: Plan) -> None:
+def test_the_capacity_stands_beside_the_networks(plan: PublishedPlan) -> None:
     folders = plan.stage("summaries"), plan.stage("figures")
     page = render(gather(*folders, EXPERIMENT, plan.networks))
     networks = page[page.index('<section id="networks">') : page.index('<section id="provenance">')]
     assert re.search(r"0\.1: relay\d \((guard|exit|guard_exit)\)", networks)
 
 
-def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) -> None:
+def test_an_overload_stands_at_the_top(plan: PublishedPlan, text: str, tmp_path: Path) -> None:
     assert "Overloaded." not in text
     crowded = []
     provenance = PlanTables.open(plan.stage("tables")).provenance
@@ -168,7 +170,7 @@ def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) ->
     [("cellsim", "The times of real tor may differ."), ("shadow", "own TCP."), ("emulation", "")],
 )
 def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(
-    plan: Plan, engine: str, said: str
+    plan: PublishedPlan, engine: str, said: str
 ) -> None:
     page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
     top = render(replace(page, provenance=replace(page.provenance, engine=engine))).partition("<nav")[0]
@@ -176,14 +178,14 @@ def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(
     assert said in top
 
 
-def test_how_much_relays_were_used_is_said(plan: Plan, outline: Outline) -> None:
+def test_how_much_relays_were_used_is_said(plan: PublishedPlan, outline: Outline) -> None:
     plan_json = json.loads((plan.stage("summaries") / "plan.json").read_text())
     measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")
     (mean,) = measures.filter(**plan_json["baseline"])["mean"]
     assert f"Utilisation in the baselineall {mean:.3f} [" in " ".join(outline.text.split())
 
 
-def test_public_tor_stands_beside_the_runs(plan: Plan) -> None:
+def test_public_tor_stands_beside_the_runs(plan: PublishedPlan) -> None:
     page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
     assert "Beside public Tor" not in render(page)
     public = pl.DataFrame({"file": ["onionperf-2019.json"]})
@@ -197,7 +199,9 @@ def test_public_tor_stands_beside_the_runs(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("pairing", ["free", "paths"])
-def test_a_page_says_that_clients_have_common_paths(plan: Plan, tmp_path: Path, pairing: str) -> None:
+def test_a_page_says_that_clients_have_common_paths(
+    plan: PublishedPlan, tmp_path: Path, pairing: str
+) -> None:
     file = tmp_path / "refill_sweep" / "experiment.yaml"
     file.parent.mkdir()
     file.write_text(f"{EXPERIMENT.read_text()}\npairing: {pairing}\n")
@@ -205,7 +209,7 @@ def test_a_page_says_that_clients_have_common_paths(plan: Plan, tmp_path: Path, 
     assert ("the same in every variant of a network" in page) == (pairing == "paths")
 
 
-def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> None:
+def test_what_a_file_says_is_text_and_no_markup(plan: PublishedPlan, tmp_path: Path) -> None:
     hostile = copied(plan, tmp_path / "plan")
     file = hostile.stage("summaries") / "claims.json"
     document = json.loads(file.read_text())
@@ -217,29 +221,29 @@ def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> N
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in page
 
 
-def _without_figure(plan: Plan) -> str:
+def _without_figure(plan: PublishedPlan) -> str:
     (plan.stage("figures") / "ttfb_cdf.png").unlink()
     return "ttfb_cdf.png: no such file"
 
 
-def _damaged_figure(plan: Plan) -> str:
+def _damaged_figure(plan: PublishedPlan) -> str:
     file = plan.stage("figures") / "ttfb_cdf.png"
     file.write_bytes(file.read_bytes()[:200])
     return "ttfb_cdf.png: is no whole PNG"
 
 
-def _without_summary(plan: Plan) -> str:
+def _without_summary(plan: PublishedPlan) -> str:
     (plan.stage("summaries") / "plan.json").unlink()
     return "run `torsweep results summarize` first"
 
 
-def _network_sampled_anew(plan: Plan) -> str:
+def _network_sampled_anew(plan: PublishedPlan) -> str:
     file = plan.networks[0] / "network.json"
     file.write_text(file.read_text().replace('"seed": 1', '"seed": 9'))
     return "is no network of the plan, or has been sampled anew since its runs"
 
 
-def _network_left_out(plan: Plan) -> str:
+def _network_left_out(plan: PublishedPlan) -> str:
     object.__setattr__(plan, "networks", plan.networks[1:])
     return "lacks networks that the plan's runs were on"
 
@@ -249,7 +253,7 @@ def _network_left_out(plan: Plan) -> str:
     [_without_figure, _damaged_figure, _without_summary, _network_sampled_anew, _network_left_out],
 )
 def test_what_is_missing_or_damaged_is_one_line_and_no_page(
-    plan: Plan, torsweep, tmp_path: Path, damage
+    plan: PublishedPlan, torsweep, tmp_path: Path, damage
 ) -> None:
     damaged = copied(plan, tmp_path / "plan")
     damaged.page.unlink(missing_ok=True)

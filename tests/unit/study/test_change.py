@@ -11,7 +11,7 @@ from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
 from torsweep.study import series
 from torsweep.study.change import Sides, read_change
-from torsweep.study.named_tor import level_name
+from torsweep.study.named_tor import name_of_level
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +230,7 @@ def test_a_commit_that_changes_no_file_is_the_tor_of_its_baseline(repository: Pa
     ],
 )
 def test_names_of_levels(text: str, name: str) -> None:
-    assert level_name(text) == name
+    assert name_of_level(text) == name
 
 
 def test_arti_is_for_clients_and_compared_with_debians_tor(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import TextTable, variant_text
+from torsweep.stats.text import TextTable, variant_words
 
 TOTAL = "total"
 TIMED = (TOTAL, *STAGES)
@@ -237,7 +237,7 @@ def _in_summary(analysis: Analysis, times: pl.DataFrame) -> list[TextTable]:
         return []
     columns = ("cell_count", "min_ms", "q1_ms", "median_ms", "q3_ms", "mean_ms", "max_ms")
     rows = [
-        [row["host"], variant_text({knob: row[knob] for knob in analysis.knobs}), row["circuits"]]
+        [row["host"], variant_words({knob: row[knob] for knob in analysis.knobs}), row["circuits"]]
         + [f"{row[name]:,.0f}" if name == "cell_count" else f"{row[name]:.3g}" for name in columns]
         for row in whole.iter_rows(named=True)
     ]

@@ -42,7 +42,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import TOO_FEW, Paired, bounds_of, paired
-from torsweep.stats.text import MOST_TIMES, TextTable, variant_text
+from torsweep.stats.text import MOST_TIMES, TextTable, variant_words
 
 MEASURES: Mapping[str, Measure] = {
     measure.name: measure for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *RELAY_MEASURES)
@@ -143,7 +143,7 @@ def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable
         [name, *(entry(measure, row) if row else "–" for row in of_variants)]
         for measure, name, of_variants in _lines(frame, variants)
     ]
-    header = ["measure", *(variant_text(variant) for variant in variants)]
+    header = ["measure", *(variant_words(variant) for variant in variants)]
     return [TextTable("Measures", header, rows)] if rows else []
 
 
@@ -159,7 +159,7 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
     ]
     if not rows:
         return []
-    header = ["measure", *(variant_text(variant) for variant in others)]
+    header = ["measure", *(variant_words(variant) for variant in others)]
     bounds = (
         TOO_FEW
         if len(analysis.provenance.seeds) < FEWEST_FOR_BANDS

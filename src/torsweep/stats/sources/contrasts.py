@@ -45,7 +45,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.medians import quantiles_of_runs
-from torsweep.stats.text import MOST_TIMES, SHOWN_METRICS, TextTable, level_text, variant_text
+from torsweep.stats.text import MOST_TIMES, SHOWN_METRICS, TextTable, level_words, variant_words
 
 SIZE_FACTOR = 2.0
 """How many times as large as the reference's a contrast may be in a source, or the other way round."""
@@ -105,7 +105,7 @@ def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
             for one, other, _ in pairs
         ]
         for (one, other, knob), own in zip(pairs, by_pair, strict=True):
-            at = variant_text({name: one[name] for name in knobs if name in varying and name != knob})
+            at = variant_words({name: one[name] for name in knobs if name in varying and name != knob})
             head = {"kind": kind, "metric": metric, "knob": knob, "at": at}
             head |= {"from": one[knob], "to": other[knob]}
             of_knob = [each for (_, _, name), each in zip(pairs, by_pair, strict=True) if name == knob]
@@ -207,7 +207,7 @@ def _ratio(interval: Interval, names: Sequence[str]) -> dict[str, object]:
 
 def contrast_name(row: Mapping[str, Any]) -> str:
     """``1000ms → 10ms, ewma``; ``guards 1 → 3, load 0.5``."""
-    return f"{level_text(row['knob'], row['from'])} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
+    return f"{level_words(row['knob'], row['from'])} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
 
 
 def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "high", "networks")) -> str:

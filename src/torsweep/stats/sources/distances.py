@@ -38,7 +38,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.incidence import CENSORED, METRICS, Floats, downloads, measured_downloads
-from torsweep.stats.text import SHOWN_METRICS, TextTable, variant_text
+from torsweep.stats.text import SHOWN_METRICS, TextTable, variant_words
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 
@@ -209,7 +209,7 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
             [
                 row[SOURCE],
                 f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
-                variant_text({knob: row[knob] for knob in analysis.knobs[1:]}),
+                variant_words({knob: row[knob] for knob in analysis.knobs[1:]}),
                 str(row["networks"]),
                 number(row["ks"]),
                 number(row["floor"]) + shared,

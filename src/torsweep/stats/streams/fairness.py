@@ -34,7 +34,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import TextTable, interval_text, variant_text
+from torsweep.stats.text import TextTable, interval_text, variant_words
 
 STARVED_BELOW = 0.25
 """Share of its own bytes below which a stream has starved, when the first one is complete."""
@@ -213,7 +213,7 @@ def _in_summary(analysis: Analysis, clients: pl.DataFrame) -> list[TextTable]:
         of_variant = at_levels(clients, variant)
         by_network = of_variant.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
         medians = (median_interval(by_network[name].fill_null(np.nan).to_numpy()) for name in columns)
-        rows.append([variant_text(variant), *map(interval_text, medians)])
+        rows.append([variant_words(variant), *map(interval_text, medians)])
     title = "Who starved when the first of a client's streams was complete"
     note = (
         "Medians over networks with exact 95 % intervals, which take six networks. Starved: less than a "

@@ -44,7 +44,7 @@ from torsweep.stats.text import (
     TextTable,
     by_variant,
     interval_text,
-    variant_text,
+    variant_words,
 )
 
 QUANTILES = {"p10_s": 0.1, "p25_s": 0.25, "median_s": 0.5, "p75_s": 0.75, "p90_s": 0.9, "p95_s": 0.95}
@@ -197,7 +197,7 @@ def _outcomes_in_summary(analysis: Analysis, outcomes: pl.DataFrame) -> list[Tex
     rows = [
         [
             KIND_NAMES[row["kind"]],
-            variant_text({knob: row[knob] for knob in analysis.knobs}),
+            variant_words({knob: row[knob] for knob in analysis.knobs}),
             *(f"{row[name]:,}" for name in ("downloads", *OUTCOMES)),
             f"{row['failure_share']:.2%}",
         ]

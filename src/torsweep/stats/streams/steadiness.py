@@ -37,7 +37,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads, unless_perf_alone
-from torsweep.stats.text import SHOWN_METRICS, TextTable, percent_text, variant_text
+from torsweep.stats.text import SHOWN_METRICS, TextTable, percent_text, variant_words
 
 BLOCKS = 5
 DRIFT_TOLERANCE = 0.05
@@ -188,8 +188,8 @@ def _what(row: Mapping[str, Any]) -> str:
 def _where(row: Mapping[str, Any], knobs: list[str]) -> str:
     if row["scope"] == ALL_VARIANTS:
         levels = {knob: row[knob] for knob in knobs if row.get(knob)}
-        return ", ".join(filter(None, (variant_text(levels), "all variants together")))
-    variant = variant_text({knob: row[knob] for knob in knobs})
+        return ", ".join(filter(None, (variant_words(levels), "all variants together")))
+    variant = variant_words({knob: row[knob] for knob in knobs})
     return variant if row["scope"] == VARIANT else f"{variant} against the baseline"
 
 
