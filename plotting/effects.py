@@ -9,13 +9,12 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.axes import signed_percent
+from plotting.drawing.axes import change_axis
 from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source
-from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, nothing
+from plotting.drawing.style import TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.looks import ALL_LOOKS
 from torsweep.stats.text import SHOWN_METRICS
 
@@ -88,8 +87,4 @@ def _finish(axis: Axes, own: pl.DataFrame) -> None:
     ends = [float(bound) for name in ("change_low", "change_high") for bound in own[name].drop_nulls()]
     reach = 1.1 * min(_MOST_SPAN * farthest, max([farthest, *map(abs, ends)]))
     axis.set_xlim(-reach, reach)
-    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-    axis.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(round(share, 4))))
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
+    change_axis(axis, ticks=5)

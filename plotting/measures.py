@@ -12,12 +12,11 @@ import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.axes import signed_percent
+from plotting.drawing.axes import change_axis
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
+from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.measures.summary import MEASURES, group_text
@@ -154,8 +153,4 @@ def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
     span = _span(points)
     axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))
     axis.set_yticks([-float(number) for number in range(len(lines))], lines if named else [""] * len(lines))
-    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
+    change_axis(axis, ticks=5)

@@ -10,9 +10,9 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, signed_percent
+from plotting.drawing.axes import percent_formatter, plain_log_ticks, say_nothing_is_here
 from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name
 from plotting.drawing.source import Source
@@ -106,4 +106,4 @@ def _scale(axis: Axes, own: pl.DataFrame) -> None:
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.yaxis.set_major_locator(MaxNLocator(4))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(round(share, 4))))
+    axis.yaxis.set_major_formatter(percent_formatter())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from plotting.drawing.axes import signed_percent
+from plotting.drawing.axes import percent_formatter
 from plotting.drawing.scales import panels, points_of
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY
@@ -36,6 +36,5 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
         panel.mark("change", "not reached")
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        percent = FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
-        panel.axis.yaxis.set_major_formatter(percent)
+        panel.axis.yaxis.set_major_formatter(percent_formatter())
     return figure, points, caption

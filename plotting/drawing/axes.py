@@ -25,6 +25,20 @@ def signed_percent(share: float) -> str:
     return f"{share * 100:+g}".replace("-", "−") if share else "0"
 
 
+def percent_formatter() -> FuncFormatter:
+    """Changes as :func:`signed_percent` has them."""
+    return FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
+
+
+def change_axis(axis: Axes, ticks: int) -> None:
+    """Make the x axis one of changes, with a line at none; the y axis has names alone."""
+    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_major_formatter(percent_formatter())
+
+
 def share_text(share: float) -> str:
     """A part as a percentage with two digits: ``0 %``, ``< 0.01 %``, ``0.02 %``, ``3.4 %``, ``12 %``."""
     percent = 100 * share

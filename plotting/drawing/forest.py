@@ -13,12 +13,11 @@ import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.axes import say_nothing_is_here, signed_percent
+from plotting.drawing.axes import change_axis, say_nothing_is_here
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, THEME, canvas
+from plotting.drawing.style import COLUMN_WIDTH_IN, TEXT_WIDTH_IN, THEME, canvas
 from torsweep.runsets.reading import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
@@ -119,9 +118,5 @@ def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
 
 
 def _finish(axis: Axes) -> None:
-    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
+    change_axis(axis, ticks=3)
     axis.margins(x=0.08)

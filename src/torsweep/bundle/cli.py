@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from torsweep.stats.cli import Settings
 from torsweep.storage.folders import PUBLISHED_FOLDER, OutputFile, OutputFolder
 
 
@@ -32,9 +33,7 @@ def publish_command(
     licence: Annotated[
         str | None, typer.Option(help="How they may be used: an SPDX identifier, such as CC-BY-4.0.")
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
-    ] = None,
+    settings: Settings = None,
 ) -> None:
     """Gather all of a plan's results in one folder, with provenance, citation and checksums."""
     from torsweep.bundle.description import Credit

@@ -1,6 +1,6 @@
 """Text files: plain or packed with gzip, bzip2 or xz, with the line ends of any system.
 
-In: a path. Out: lines, pieces, or all of a text. InputError when a file cannot be read, is damaged or is no
+In: a path. Out: lines, or all of a text. InputError when a file cannot be read, is damaged or is no
 text.
 """
 
@@ -30,13 +30,6 @@ def text_lines(file: Path) -> Iterator[str]:
     with _opened(file) as opened:
         for line in opened:
             yield line.rstrip("\n")
-
-
-def text_chunks(file: Path, characters: int) -> Iterator[str]:
-    """``file`` in pieces of ``characters``, cut anywhere, with line ends as ``\\n``."""
-    with _opened(file) as opened:
-        while chunk := opened.read(characters):
-            yield chunk
 
 
 def whole_text(file: Path) -> str:

@@ -26,12 +26,7 @@ def quantile(table: Floats, probability: Floats) -> Floats:
 
     ``table`` has shape (points,), at equally spaced probabilities from 0 to 1; linear in between.
     """
-    last = len(table) - 1
-    position = np.multiply(probability, float(last))
-    below = np.minimum(position.astype(np.int64), last - 1)
-    fraction = np.subtract(position, below)
-    low = table[below]
-    return np.add(low, np.multiply(fraction, np.subtract(table[below + 1], low)))
+    return conditional_quantile(table[np.newaxis], np.zeros((), np.int64), probability)
 
 
 def conditional_quantile(tables: Floats, row: NDArray[np.integer], probability: Floats) -> Floats:

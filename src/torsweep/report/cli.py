@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from torsweep.stats.cli import Settings
 from torsweep.storage.folders import OutputFile
 
 
@@ -22,9 +23,7 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
-    ] = None,
+    settings: Settings = None,
 ) -> None:
     """Write one self-contained page: claims and verdicts, figures, tables, networks, how to repeat it."""
     from torsweep.config.reading import parse_settings

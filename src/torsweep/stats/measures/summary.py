@@ -195,9 +195,7 @@ def _interval_text(bounds: list[float | None], share: bool) -> str:
     """``12.3 [11, 13.4]``, shares in per cent."""
     texts_of = [_number(bound * 100 if share else bound) for bound in bounds if bound is not None]
     unit = " %" if share else ""
-    if not texts_of:
-        return "–"
-    return f"{texts_of[0]}{unit}" + (f" [{texts_of[1]}, {texts_of[2]}]" if len(texts_of) == 3 else "")
+    return _with_bounds(texts_of, unit)
 
 
 def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
@@ -208,6 +206,11 @@ def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
         f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") if one <= most else f"over {most:,.0f}"
         for one in changes
     ]
+    return _with_bounds(texts_of, unit)
+
+
+def _with_bounds(texts_of: list[str], unit: str) -> str:
+    """A number with its ``unit``, and its bounds where there are any; a dash where there is no number."""
     if not texts_of:
         return "–"
     return f"{texts_of[0]}{unit}" + (f" [{texts_of[1]}, {texts_of[2]}]" if len(texts_of) == 3 else "")
