@@ -31,7 +31,6 @@ from torsweep.network.latency_import import import_latency
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.population import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
-from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
@@ -76,14 +75,6 @@ def fuzzed_network(folder: Path) -> None:
     )
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(WEIGHTS_OF_HOPS, 5000)})
     write_network(made, equal_rtts(made), folder / "network")
-
-
-def reseal_network(folder: Path) -> None:
-    """network.json with the checksum of the damaged latencies."""
-    file = folder / "network" / NETWORK_FILE
-    document = json.loads(file.read_text())
-    document["latency_sha256"] = sha256_of_file(folder / "network" / LATENCY_FILE)
-    file.write_text(json.dumps(document))
 
 
 def _sampled_from(key: str, table: str) -> Callable[[Path], None]:
@@ -252,7 +243,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         _sampled("client_bandwidth", BANDWIDTH_FILE),
     ),
     "NumPy": (
-        Target("latency.npy", _NPY, BYTE_KINDS, _DESCRIBE, fuzzed_network, None, reseal_network),
+        Target("latency.npy", _NPY, BYTE_KINDS, _DESCRIBE, fuzzed_network),
         _sampled("latency", MODEL_FILE, BYTE_KINDS),
     ),
     "Parquet": (

@@ -26,8 +26,7 @@ class Target:
     """A file that a command reads: ``make`` writes the folder ``in``, ``file`` is what is damaged.
 
     ``arguments`` are torsweep's, with ``{in}`` and ``{out}`` for the folders; ``marker`` is the file of an
-    output that is whole. ``reseal`` is called with the folder after the damage, where a checksum would hide
-    what lies behind it.
+    output that is whole.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Target:
     arguments: tuple[str, ...]
     make: Callable[[Path], None]
     marker: str | None = None
-    reseal: Callable[[Path], None] | None = None
 
 
 class Outcome(NamedTuple):
