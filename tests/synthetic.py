@@ -30,7 +30,9 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import NETWORK_FILE, POSITIONS, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import METADATA_KEY, PlanTables
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.storage.manifest import with_table_checksums
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -95,6 +97,18 @@ def write_run(
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory
+
+
+def gathered(runs: Sequence[Path], folder: Path, network: str = "ci", plan: str = "main") -> PlanTables:
+    """The tables of ``runs``, which stand in ``folder``."""
+    collect(runs, folder / "tables", network=network, plan=plan)
+    return PlanTables.open(folder / "tables")
+
+
+def summarized(tables: PlanTables, experiment: Experiment, folder: Path) -> Path:
+    """``folder``/summaries, with what ``tables`` give."""
+    write_summary(summarize(tables, experiment), folder / "summaries")
+    return folder / "summaries"
 
 
 def with_perf_clients(tables: PlanTables, folder: Path) -> PlanTables:

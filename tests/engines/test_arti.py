@@ -47,9 +47,7 @@ def arti() -> BuiltTor:
 
 
 @pytest.mark.real_time
-def test_a_client_is_arti_and_downloads_as_the_others_do(
-    emulation: None, built_tor: BuiltTor, arti: BuiltTor, tmp_path: Path
-) -> None:
+def test_a_client_is_arti_and_downloads_as_the_others_do(emulation, built_tor, arti, tmp_path):
     overrides = {"relays": 6, "web_clients": 2, "bulk_clients": 0, "servers": 2}
     sampled = sample_network(load_network_config("ci", overrides), 1)
     network, folder, tools = tmp_path / "network", tmp_path / "run", tmp_path / TOOLS

@@ -27,7 +27,7 @@ def _played(folder: Path, network: Path, pairing: str, variant: str) -> list[pl.
     return [pl.read_parquet(folder / table) for table in TABLES]
 
 
-def test_given_paths_are_those_that_the_model_draws_itself(small_network: Path, tmp_path: Path) -> None:
+def test_given_paths_are_those_that_the_model_draws_itself(small_network, tmp_path):
     for variant in ("guards=3", "guards=1"):
         free = _played(tmp_path / f"{variant},free", small_network, "free", variant)
         given = _played(tmp_path / f"{variant},paths", small_network, "paths", variant)
@@ -36,9 +36,7 @@ def test_given_paths_are_those_that_the_model_draws_itself(small_network: Path, 
 
 
 @pytest.mark.parametrize("engine", [pytest.param(name, marks=mark) for name, mark in MARKS.items()])
-def test_real_tor_takes_the_path_of_each_circuit_s_turn(
-    request: pytest.FixtureRequest, engine: str, small_network: Path, tmp_path: Path
-) -> None:
+def test_real_tor_takes_the_path_of_each_circuit_s_turn(request, engine, small_network, tmp_path):
     kind = require_engine(request, engine)
     changes = {"warm_up": "5 s", "measured": "40 s", "client_start_window": "5 s", "pairing": "paths"}
     # Each download takes a circuit of its own, so that clients need more than their first paths.

@@ -43,9 +43,7 @@ def require_engine(request: pytest.FixtureRequest, engine: str) -> str:
         if (name, era) != ("emulation", "2012")
     ],
 )
-def test_three_streams_on_one_circuit(
-    request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
-) -> None:
+def test_three_streams_on_one_circuit(request, tmp_path, engine, era):
     kind = require_engine(request, engine)
     folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
     program, *rest = find_engine(engine).command.split()
@@ -95,8 +93,8 @@ def _log(run: Path, host: str) -> str:
     [pytest.param(name, marks=MARKS.get(name, ())) for name, one in ENGINES.items() if one.runs_tor],
 )
 def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
+    request, tmp_path, monkeypatch, engine
+):
     kind = require_engine(request, engine)
     built: BuiltTor = request.getfixturevalue("built_tor")
     usual, other = _two_builds(built, tmp_path / "results" / "tools" / "tor")

@@ -84,7 +84,7 @@ def transfer(hosts: dict[str, str]) -> tuple[bytes, list[str]]:
     return came, [end.rstrip(b"\0").decode() for end in ends]
 
 
-def test_what_is_sent_arrives_and_is_counted(tmp_path: Path, configuration: dict[str, Any]) -> None:
+def test_what_is_sent_arrives_and_is_counted(tmp_path, configuration):
     with started(tmp_path, configuration) as (process, ready):
         assert transfer(ready["hosts"]) == (SENT, ["reno", "reno"])
         process.send_signal(signal.SIGTERM)
@@ -104,7 +104,7 @@ def test_what_is_sent_arrives_and_is_counted(tmp_path: Path, configuration: dict
     assert summary["total"]["sent_packets"] == sum(links["sent_packets"].to_list())
 
 
-def test_packets_are_counted_while_they_move(tmp_path: Path, configuration: dict[str, Any]) -> None:
+def test_packets_are_counted_while_they_move(tmp_path, configuration):
     with started(tmp_path, configuration) as (_, ready):
         transfer(ready["hosts"])
         time.sleep(1.1)
@@ -115,7 +115,7 @@ def test_packets_are_counted_while_they_move(tmp_path: Path, configuration: dict
     assert late <= handed_over
 
 
-def test_two_runs_with_the_same_addresses_do_not_meet(tmp_path: Path, configuration: dict[str, Any]) -> None:
+def test_two_runs_with_the_same_addresses_do_not_meet(tmp_path, configuration):
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
         folder.mkdir()
@@ -127,7 +127,7 @@ def test_two_runs_with_the_same_addresses_do_not_meet(tmp_path: Path, configurat
         assert transfer(first["hosts"])[0] == transfer(second["hosts"])[0] == SENT
 
 
-def test_a_killed_run_leaves_nothing(tmp_path: Path, configuration: dict[str, Any]) -> None:
+def test_a_killed_run_leaves_nothing(tmp_path, configuration):
     with started(tmp_path, configuration) as (process, ready):
         process.kill()
         process.wait()
@@ -142,9 +142,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, configuration: dict[str, An
         ("sysctls", {"net.ipv4.tcp_no_such": "1"}, "tcp_no_such"),
     ],
 )
-def test_what_the_kernel_has_not_is_one_line(
-    tmp_path: Path, configuration: dict[str, Any], key: str, value: object, says: str
-) -> None:
+def test_what_the_kernel_has_not_is_one_line(tmp_path, configuration, key, value, says):
     with started(tmp_path, configuration | {key: value}) as (process, ready):
         said = process.communicate()[1]
     assert (ready, process.returncode, said.count("\n")) == (None, 2, 1)

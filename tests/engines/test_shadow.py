@@ -26,7 +26,6 @@ from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
-from torsweep.tor.build import BuiltTor
 
 pytestmark = [pytest.mark.shadow, pytest.mark.usefixtures("built_tor")]
 
@@ -65,7 +64,7 @@ def _provenance(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_variant_runs_to_the_end(variant: str, prepare: Prepare, built_tor: BuiltTor) -> None:
+def test_a_variant_runs_to_the_end(variant, prepare, built_tor):
     folder = prepare(variant)
     run_shadow(folder, ShadowSettings(), _say)
     finished_run(folder)
@@ -89,7 +88,7 @@ def test_a_variant_runs_to_the_end(variant: str, prepare: Prepare, built_tor: Bu
 
 
 @pytest.mark.parametrize("era", ["2012", "today"])
-def test_measures_beside_times(era: str, prepare: Prepare, small_network: Path) -> None:
+def test_measures_beside_times(era, prepare, small_network):
     folder = prepare("", era=era)
     run_shadow(folder, ShadowSettings(), _say)
     network, _ = read_network(small_network, latency=False)
@@ -114,7 +113,7 @@ def test_measures_beside_times(era: str, prepare: Prepare, small_network: Path) 
     assert ends["time_us"].is_between(0, 40_000_000).all()
 
 
-def test_the_same_run_twice_gives_the_same_downloads_and_circuits(prepare: Prepare) -> None:
+def test_the_same_run_twice_gives_the_same_downloads_and_circuits(prepare):
     tables = []
     for name in ("first", "second"):
         folder = prepare(VARIANTS[0], name)
@@ -124,7 +123,7 @@ def test_the_same_run_twice_gives_the_same_downloads_and_circuits(prepare: Prepa
     assert tables[0][1].equals(tables[1][1])
 
 
-def test_the_consensus_has_the_weights_of_the_network(prepare: Prepare, small_network: Path) -> None:
+def test_the_consensus_has_the_weights_of_the_network(prepare, small_network):
     folder = prepare(VARIANTS[0])
     run_shadow(folder, ShadowSettings(), _say, keep_logs=True)
     network, _ = read_network(small_network, latency=False)
@@ -142,12 +141,12 @@ def test_the_consensus_has_the_weights_of_the_network(prepare: Prepare, small_ne
         assert abs(int(footer[key]) - weight) <= WEIGHT_SCALE * 0.01, key
 
 
-def test_hosts_get_the_rates_that_they_are_given(built_tor: BuiltTor) -> None:
+def test_hosts_get_the_rates_that_they_are_given(built_tor):
     tools = find_tools()
     preflight.check(preflight.measure(tools), tools)
 
 
-def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare: Prepare) -> None:
+def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare):
     tools = find_tools()
     found = measure(tools.shadow)
     assert found == tools.round_trips
@@ -161,9 +160,7 @@ def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare: Prepa
     assert told["engine"] == tools.engine == ("shadow" if found.measured else "shadow-no-rtt")
 
 
-def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
-    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypatch):
     monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
@@ -171,16 +168,14 @@ def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
     assert not (folder / "provenance.json").exists()
 
 
-def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
-    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(prepare, monkeypatch):
     monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 60 "):
         run_shadow(folder, ShadowSettings(), _say)
 
 
-def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path: Path) -> None:
+def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path):
     sampled = sample_network(load_network_config("starvation"), 1)
     write_network(sampled.network, sampled.matrix_us, tmp_path / "network")
     experiment = load_experiment("starvation", {"measured": "1 min"})

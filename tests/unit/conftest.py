@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.several_sources import MakeRun, leave_run
 from tests.small_network import equal_rtts, small_network
 from torsweep.cli import main
 from torsweep.engines import tools
@@ -96,3 +98,10 @@ def patched_tor(no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     built = BuiltTor(tmp_path / "0.4.9.11-aaaaaaaaaaaa", provenance)
     monkeypatch.setattr(tools, "find_build", lambda: built)
     return built.program.parent
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
+    """:func:`~tests.several_sources.leave_run` in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return functools.partial(leave_run, tmp_path)

@@ -15,9 +15,7 @@ from torsweep.demo.cli import BUNDLE
 from torsweep.formats.archives import unpack_zip
 
 
-def test_the_demo_leaves_a_page_and_figures_and_says_what_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_leaves_a_page_and_figures_and_says_what_to_type(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["demo"])
@@ -31,9 +29,7 @@ def test_the_demo_leaves_a_page_and_figures_and_says_what_to_type(
     assert "torsweep compare --torrc" in printed.partition("next")[2]
 
 
-def test_five_questions_have_the_answers_that_the_page_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_five_questions_have_the_answers_that_the_page_prints(tmp_path, monkeypatch):
     unpack_zip(BUNDLE, tmp_path / "torsweep-demo")
     monkeypatch.chdir(tmp_path)
     page, names = PAGE.read_text(), {}

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import typer
 
+from tests.unit.test_outputs import COMMANDS
 from torsweep.cli import app
 from torsweep.examples import EXAMPLES, with_examples
-
-
-def commands(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    below = getattr(tree, "commands", {})
-    if not below:
-        yield " ".join(path), tree
-    for name, command in below.items():
-        yield from commands(command, (*path, name))
-
-
-COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def test_examples_are_of_commands_that_there_are():

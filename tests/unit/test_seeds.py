@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,9 +22,3 @@ def test_another_seed_is_another_stream(seed, names):
 def test_another_name_is_another_stream():
     draws = {stream(1, *names).random() for names in [("a",), ("b",), ("a", "b"), ("ab",), ("a", 1), ()]}
     assert len(draws) == 6
-
-
-def test_streams_are_uncorrelated():
-    first = stream(1, "relays").random(10_000)
-    second = stream(1, "clients").random(10_000)
-    assert abs(np.corrcoef(first, second)[0, 1]) < 0.05

@@ -44,7 +44,3 @@ def test_no_file_names_a_package_registry(texts):
 
 def test_no_file_names_a_path_of_one_machine(texts):
     assert {name: match[0] for name, text in texts.items() if (match := MACHINE_PATH.search(text))} == {}
-
-
-def test_results_and_builds_are_not_tracked(texts):
-    assert [name for name in texts if re.match(r"results/|\.venv/|.*/target/|.*__pycache__", name)] == []

@@ -20,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import tells_round_trip
 from tests.workflow import warm
+from torsweep.engines.tools import TOOL_KINDS
 
 REPOSITORY = Path(__file__).parents[2]
 COPIED = ("Snakefile", "rules", "configs", "experiments", "profiles", "environment.yml")
@@ -153,3 +155,21 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
             assert done.returncode == 0, done.stdout
             said.write_text(done.stdout)
     return Workspace(folder), said.read_text()
+
+
+ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
+
+
+@pytest.fixture
+def shadow_and_compiler(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with Shadow and with what building tor needs."""
+    programs = tmp_path_factory.mktemp("programs")
+    scripts = {
+        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
+        for name, answer in ANSWERS.items()
+    }
+    scripts["CC"] = "exit 0"  # a compiler that finds every library
+    for variable, script in scripts.items():
+        (programs / variable).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / variable).chmod(0o755)
+        monkeypatch.setenv(variable, str(programs / variable))

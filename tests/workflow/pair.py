@@ -12,7 +12,7 @@ from tests.workflow.conftest import Workspace, make_workspace
 from torsweep.storage.folders import is_temporary
 
 QUESTION = "Does anything change when tokens come more often?"
-_PAIR = f"""
+PAIR = f"""
 question: {QUESTION}
 report: {{title: A test, source: none}}
 engines: [cellsim]
@@ -41,7 +41,7 @@ def workspace_with_pair(folder: Path) -> Workspace:
     """A workspace in ``folder``, with nothing run in it."""
     made = make_workspace(folder)
     (folder / "experiments" / "pair").mkdir()
-    (folder / "experiments" / "pair" / "experiment.yaml").write_text(_PAIR)
+    (folder / "experiments" / "pair" / "experiment.yaml").write_text(PAIR)
     return made
 
 

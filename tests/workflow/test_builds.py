@@ -1,4 +1,4 @@
-"""Builds and option bundles as levels: what a new or a changed one makes anew.
+"""Builds and option bundles as levels: what a new or a changed one makes anew, in an engine of no list.
 
 The tors are scripts that say a version, and the engine is a stand-in that leaves tables without rows.
 """
@@ -15,11 +15,42 @@ import yaml
 
 from tests.stand_ins import tor_script
 from tests.workflow.conftest import REPOSITORY, Workspace
-from tests.workflow.test_toys import ENTRY
 from torsweep.formats.json_file import read_json
 
 PLAN = "two_tors/toy/2012/ci"
 TABLES = f"results/tables/{PLAN}/main/provenance.json"
+
+ENTRY = '''"""A toy: its runs have tables without rows."""
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.config.looks import THIRD
+from torsweep.engines.contract import Demand, Engine, EngineKind
+from torsweep.engines.run_spec import RUN_FILE, read_run, write_provenance
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
+from torsweep.provenance import sha256_of_file
+
+ENGINE = Engine(
+    name="toy",
+    command=f"{sys.executable} -m torsweep.engines.toy.entry",
+    here=lambda: "toy",
+    versions=lambda: ["toy 1"],
+    run_seconds=lambda network, run_s: 1,
+    demand=lambda network: Demand(1_000_000),
+    kinds={"toy": EngineKind("plays nothing", THIRD)},
+    runs_tor=True,
+)
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    run = read_run(folder)
+    for table in (STREAMS, RELAYS, PROGRESS):
+        pl.DataFrame(schema=table.polars).write_parquet(folder / table.file)
+    told = {"engine": "toy", "engine_version": f"1, tor {run.tor_build}"}
+    write_provenance(folder, {**told, "run_sha256": sha256_of_file(folder / RUN_FILE)})
+'''
 
 
 class Study:
@@ -80,11 +111,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(REPOSITORY / "src/torsweep", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "engines/toy").mkdir()
     (package / "engines/toy/__init__.py").write_text('"""A toy."""\n')
-    told = 'f"1, tor {run.tor_build}"'
-    entry = ENTRY.replace("runs_tor=False", "runs_tor=True").replace(
-        '"engine_version": "1"', f'"engine_version": {told}'
-    )
-    (package / "engines/toy/entry.py").write_text(entry)
+    (package / "engines/toy/entry.py").write_text(ENTRY)
     return package
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.pair import workspace_with_pair
-
 PLACE = Path("refill_sweep/cellsim/2012/ci/main")
 
 
@@ -101,33 +99,3 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     network.write_text(network.read_text().replace("servers: 20", "servers: 21"))
     planned = workspace.planned_jobs()
     assert (planned["sample_network"], planned["run"]) == (2, 12)
-
-
-def test_a_published_plan_verifies(tmp_path):
-    workspace = workspace_with_pair(tmp_path)
-    place = "pair/cellsim/2012/ci/main"
-    zip_file = f"results/bundles/{place}/pair.zip"
-    done = workspace.snakemake(zip_file, config=("replicates=2", "measured=15 s"))
-    assert done.returncode == 0, done.stdout
-    page = (workspace.folder / f"results/reports/{place}/pair.html").read_text()
-    assert page.count("<figure") == 1
-    readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
-    assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
-    verified = workspace.torsweep("verify", zip_file)
-    assert verified.returncode == 0, verified.stdout
-    assert re.search(r"^files: (\d+) of \1 are as they were published$", verified.stdout, re.MULTILINE)
-
-
-def test_an_experiment_may_ask_for_progress(workspace):
-    file = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
-    file.write_text(f"progress: true\n{file.read_text()}")
-    tables = "results/tables/refill_sweep/cellsim/2012/ci/main/provenance.json"
-    planned = workspace.planned_jobs(tables)
-    assert planned == {"sample_network": 2, "run": 12, "collect_tables": 1}
-
-
-def test_scheduler_choice_runs_by_the_same_rules(finished):
-    workspace, _ = finished
-    planned = workspace.planned_jobs("scheduler_choice")
-    assert planned["run"] == 16
-    assert planned["summarize"] == 1

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-from tests.workflow.conftest import Workspace
 
 LEVELS = "refill_sweep/cellsim/2012/ci/main"
 
@@ -22,9 +19,7 @@ def _stated(page: str, name: str) -> dict[str, Any]:
     return json.loads(found[1])
 
 
-def test_the_report_has_every_figure_and_summary_in_its_place(
-    finished: tuple[Workspace, str], tmp_path: Path
-) -> None:
+def test_the_report_has_every_figure_and_summary_in_its_place(finished, tmp_path):
     for package in ("pygments", "jinja2", "docutils"):
         pytest.importorskip(package, reason=f"Snakemake's report needs {package}, which is not installed")
     workspace, _ = finished

@@ -14,6 +14,7 @@ import pytest
 
 from tests.workflow import warm
 from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, Workspace
+from tests.workflow.pair import PAIR
 from torsweep.study.new import write_study
 
 PARTS = (
@@ -29,25 +30,6 @@ PARTS = (
 )
 """What a checkout is to the pipeline."""
 
-EXPERIMENT = """
-question: Does anything change when tokens come more often?
-report: {title: A test, source: none}
-engines: [cellsim]
-era: "2012"
-network: ten_relays
-replicates: 1
-first_seed: 1
-client_start_window: 5 s
-warm_up: 10 s
-measured: 20 s
-knobs: {refill_interval: [1000ms, 10ms]}
-baseline: {refill_interval: 10ms}
-traffic:
-  web: {request: 400 B, response: 300 KiB, think: {min: 1 s, max: 30 s}}
-  bulk: {request: 400 B, response: 5 MiB, think: {min: 0 s, max: 0 s}}
-figures: [ttfb_cdf]
-claims: []
-"""
 LEVELS = "mine/cellsim/2012/ten_relays/main"
 
 
@@ -73,7 +55,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with an experiment and a network of its own."""
     folder = tmp_path_factory.mktemp("studies") / "study"
-    write_study(folder, "mine", EXPERIMENT)
+    write_study(folder, "mine", PAIR.replace("network: ci", "network: ten_relays"))
     (folder / "configs/networks").mkdir(parents=True)
     shutil.copy(REPOSITORY / "configs/networks/ci.yaml", folder / "configs/networks/ten_relays.yaml")
     return folder
@@ -95,17 +77,13 @@ def _snakemake(checkout: Path, where: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_a_study_is_played_up_to_its_page_and_the_checkout_stays_clean(
-    played: dict[str, bytes], checkout: Path, study: Path
-) -> None:
+def test_a_study_is_played_up_to_its_page_and_the_checkout_stays_clean(played, checkout, study):
     assert (study / f"results/reports/{LEVELS}/mine.html").is_file()
     assert [path.name for path in (study / "results/reports").iterdir()] == ["mine"]
     assert _contents(checkout) == played
 
 
-def test_how_to_repeat_it_is_a_command_that_works(
-    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
-) -> None:
+def test_how_to_repeat_it_is_a_command_that_works(played, checkout, study, tmp_path):
     page = html.unescape((study / f"results/reports/{LEVELS}/mine.html").read_text())
     assert "in a study of torsweep" in page.lower()
     (printed,) = re.findall(r"snakemake --cores 8 .*?(?=</code>)", page)
@@ -114,9 +92,7 @@ def test_how_to_repeat_it_is_a_command_that_works(
     assert code == 0 and re.search(r"(?m)^bundle_plan +1$", said), said
 
 
-def test_what_a_study_records_names_no_folder_of_this_machine(
-    played: dict[str, bytes], checkout: Path, study: Path
-) -> None:
+def test_what_a_study_records_names_no_folder_of_this_machine(played, checkout, study):
     stages = ("networks", "runs", "tables", "summaries", "figures", "reports")
     texts = {name: text for stage in stages for name, text in _contents(study / "results" / stage).items()}
     assert len(texts) > 20
@@ -124,16 +100,12 @@ def test_what_a_study_records_names_no_folder_of_this_machine(
     assert [name for name, text in texts.items() if any(folder in text for folder in named)] == []
 
 
-def test_a_study_that_has_been_played_has_nothing_left_to_do(
-    played: dict[str, bytes], checkout: Path, study: Path
-) -> None:
+def test_a_study_that_has_been_played_has_nothing_left_to_do(played, checkout, study):
     code, said = _snakemake(checkout, study, "mine", "--dry-run")
     assert code == 0 and "Nothing to be done" in said, said
 
 
-def test_a_checkout_that_has_moved_costs_no_runs(
-    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
-) -> None:
+def test_a_checkout_that_has_moved_costs_no_runs(played, checkout, study, tmp_path):
     shutil.copytree(checkout, tmp_path / "moved")
     # A new process, as the torsweep of the moved checkout is used once.
     command = (sys.executable, "-m", "snakemake", "--cores", "2", "mine", "--dry-run")
@@ -143,9 +115,7 @@ def test_a_checkout_that_has_moved_costs_no_runs(
     assert {"sample_network", "run"} & set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) == set()
 
 
-def test_the_snakefile_of_the_checkout_plays_a_study_from_anywhere(
-    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
-) -> None:
+def test_the_snakefile_of_the_checkout_plays_a_study_from_anywhere(played, checkout, study, tmp_path):
     named = ("--snakefile", str(checkout / "Snakefile"), "--directory", str(study))
     code, said = _snakemake(checkout, tmp_path, *named, "mine", "--dry-run")
     assert code == 0 and "Nothing to be done" in said, said

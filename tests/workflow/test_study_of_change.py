@@ -7,37 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S
-from torsweep.engines.tools import TOOL_KINDS
 from torsweep.study import series
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
 
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
-
 
 @pytest.fixture(autouse=True)
-def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with Shadow and what building tor needs, without its source; an empty folder to work in."""
-    programs, here = tmp_path / "programs", tmp_path / "here"
-    programs.mkdir()
-    here.mkdir()
-    monkeypatch.chdir(here)
+def here(shadow_and_compiler: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to work in, on a machine without the source of tor."""
+    monkeypatch.chdir(tmp_path)
     # Where the checkout has Debian's source, patches are tried on it before anything is planned.
     monkeypatch.setattr(series, "_debian_package", lambda: None)
-    scripts = {
-        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
-        for name, answer in ANSWERS.items()
-    }
-    scripts["CC"] = "exit 0"  # a compiler that finds every library
-    for variable, script in scripts.items():
-        program = programs / variable
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv(variable, str(program))
 
 
 def _planned(asked: Sides, networks: str = "2") -> dict[str, int]:

@@ -8,28 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
 from tests.workflow.conftest import TINY, Workspace
-from torsweep.engines.tools import TOOL_KINDS
 
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
 CONFIG = (*TINY, "engine=shadow")
 
 
 @pytest.fixture
-def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace with the patches of tor, on a machine with Shadow and with what building tor needs."""
-    (tmp_path / "programs").mkdir()
-    scripts = {
-        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
-        for name, answer in ANSWERS.items()
-    }
-    scripts["CC"] = "exit 0"  # a compiler that finds every library
-    for variable, script in scripts.items():
-        program = tmp_path / "programs" / variable
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv(variable, str(program))
+def with_shadow(workspace: Workspace, shadow_and_compiler: None) -> Workspace:
+    """A workspace with the patches of tor, where all is there to build it and to run Shadow."""
     return workspace
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.published_plan import PublishedPlan, copied
+from tests.published_plan import copied
 from tests.stamped import stamp
 from tests.synthetic import record_tables, with_perf_clients
 from torsweep.bundle.description import sums_text
@@ -38,7 +38,7 @@ def damaged(published: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["published", "bundle"])
-def test_what_is_whole_is_said_to_be(kind: str, torsweep, request: pytest.FixtureRequest) -> None:
+def test_what_is_whole_is_said_to_be(kind, torsweep, request):
     code, said, error = torsweep("verify", request.getfixturevalue(kind))
     assert (code, error) == (0, "")
     first, rest = said.split("\n", 1)
@@ -46,7 +46,7 @@ def test_what_is_whole_is_said_to_be(kind: str, torsweep, request: pytest.Fixtur
     assert rest == WHOLE
 
 
-def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle: Path, torsweep, tmp_path: Path) -> None:
+def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle, torsweep, tmp_path):
     content = bytearray(bundle.read_bytes())
     with zipfile.ZipFile(bundle) as archive:
         largest = max(archive.infolist(), key=lambda member: member.compress_size)
@@ -60,7 +60,7 @@ def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle: Path, torsweep, tmp_
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_a_changed_byte_anywhere_in_a_folder_is_found(published: Path, data: st.DataObject) -> None:
+def test_a_changed_byte_anywhere_in_a_folder_is_found(published, data):
     files = sorted(file for file in published.rglob("*") if file.is_file() and file.name != ".torsweep")
     file = data.draw(st.sampled_from(files))
     whole = file.read_bytes()
@@ -76,7 +76,7 @@ def test_a_changed_byte_anywhere_in_a_folder_is_found(published: Path, data: st.
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, -1, -100])
-def test_a_zip_that_is_cut_off_is_one_line(bundle: Path, torsweep, tmp_path: Path, length: int) -> None:
+def test_a_zip_that_is_cut_off_is_one_line(bundle, torsweep, tmp_path, length):
     file = tmp_path / "cut.zip"
     file.write_bytes(bundle.read_bytes()[:length])
     code, _, error = torsweep("verify", file)
@@ -85,13 +85,13 @@ def test_a_zip_that_is_cut_off_is_one_line(bundle: Path, torsweep, tmp_path: Pat
     assert error.count("\n") == 1
 
 
-def test_something_else_than_a_bundle_is_refused(torsweep, tmp_path: Path) -> None:
+def test_something_else_than_a_bundle_is_refused(torsweep, tmp_path):
     (tmp_path / "folder").mkdir()
     assert "this is no published result" in torsweep("verify", tmp_path / "folder")[2]
     assert "no such file" in torsweep("verify", tmp_path / "nothing.zip")[2]
 
 
-def test_missing_unknown_and_changed_files_are_named(damaged: Path, torsweep) -> None:
+def test_missing_unknown_and_changed_files_are_named(damaged, torsweep):
     (damaged / "figures" / "ttfb_cdf.pdf").unlink()
     (damaged / "figures" / "notes.txt").write_text("mine")
     (damaged / "report.html").write_text("all is well")
@@ -115,7 +115,7 @@ def _sealed(folder: Path) -> Path:
     return folder
 
 
-def test_a_verdict_that_the_tables_do_not_give_is_found(damaged: Path, torsweep) -> None:
+def test_a_verdict_that_the_tables_do_not_give_is_found(damaged, torsweep):
     file = damaged / "summaries" / "claims.json"
     document = json.loads(file.read_text())
     stated = document["claims"][0]["verdict"]
@@ -127,9 +127,7 @@ def test_a_verdict_that_the_tables_do_not_give_is_found(damaged: Path, torsweep)
     assert "claims: 15 of 16 verdicts are what the tables give" in said
 
 
-def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(
-    plan: PublishedPlan, torsweep, tmp_path: Path
-) -> None:
+def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(plan, torsweep, tmp_path):
     own = copied(plan, tmp_path / "plan")
     tables = with_perf_clients(PlanTables.open(plan.stage("tables")), own.stage("tables"))
     file = tmp_path / "tor_metrics.json"
@@ -144,7 +142,7 @@ def test_a_summary_beside_ones_own_file_of_public_tor_is_whole(
     assert "live_tor=summaries/public.csv" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_a_number_that_the_tables_do_not_give_is_found(damaged: Path, torsweep) -> None:
+def test_a_number_that_the_tables_do_not_give_is_found(damaged, torsweep):
     file = damaged / "summaries" / "medians.csv"
     file.write_text(file.read_text().replace("ttfb,web", "ttlb,web", 1))
     code, said, _ = torsweep("verify", _sealed(damaged))
@@ -152,7 +150,7 @@ def test_a_number_that_the_tables_do_not_give_is_found(damaged: Path, torsweep) 
     assert "summaries/medians.csv: is not what the tables give" in said
 
 
-def test_other_versions_of_the_libraries_may_give_other_last_digits(damaged: Path, torsweep) -> None:
+def test_other_versions_of_the_libraries_may_give_other_last_digits(damaged, torsweep):
     file = damaged / "summaries" / "medians.csv"
     file.write_text(file.read_text() + "\n")
     file = damaged / "provenance.json"
@@ -168,7 +166,7 @@ def test_other_versions_of_the_libraries_may_give_other_last_digits(damaged: Pat
     assert "(polars 0.1 then, " in said
 
 
-def test_tables_that_are_damaged_and_sealed_again_are_one_line(damaged: Path, torsweep) -> None:
+def test_tables_that_are_damaged_and_sealed_again_are_one_line(damaged, torsweep):
     (damaged / "tables" / "streams.parquet").write_bytes(b"PAR1")
     record_tables(damaged / "tables")
     code, _, error = torsweep("verify", _sealed(damaged))
@@ -181,9 +179,7 @@ def test_tables_that_are_damaged_and_sealed_again_are_one_line(damaged: Path, to
     ("key", "value"),
     [("experiment", "../elsewhere"), ("experiment", 7), ("settings", [1]), ("published_with", "polars")],
 )
-def test_a_provenance_that_says_something_else_is_one_line(
-    damaged: Path, torsweep, key: str, value: object
-) -> None:
+def test_a_provenance_that_says_something_else_is_one_line(damaged, torsweep, key, value):
     file = damaged / "provenance.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), key: value}))
     code, _, error = torsweep("verify", _sealed(damaged))

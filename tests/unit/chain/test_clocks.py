@@ -8,7 +8,6 @@ import time
 import pytest
 
 from torsweep.chain.clocks import cost_text, measure_clocks, time_text
-from torsweep.cli import main
 from torsweep.errors import TorsweepError
 
 
@@ -26,19 +25,16 @@ def test_the_clocks_are_those_of_this_system() -> None:
     assert coarse["step_ns"] >= 0.9 * coarse["resolution_ns"]
 
 
-def test_the_table_has_a_row_for_each_clock(capsys) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["clocks", "--rounds", "1"])
-    assert ended.value.code == 0
-    printed = capsys.readouterr().out
+def test_the_table_has_a_row_for_each_clock(torsweep) -> None:
+    code, printed, _ = torsweep("clocks", "--rounds", "1")
+    assert code == 0
     assert "CLOCK_MONOTONIC_RAW" in printed and "system call, ns" in printed and "1 rounds" in printed
 
 
-def test_as_json_it_names_the_machine_but_nobody(capsys) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["clocks", "--rounds", "1", "--json"])
-    assert ended.value.code == 0
-    document = json.loads(capsys.readouterr().out)
+def test_as_json_it_names_the_machine_but_nobody(torsweep) -> None:
+    code, printed, _ = torsweep("clocks", "--rounds", "1", "--json")
+    assert code == 0
+    document = json.loads(printed)
     assert document["machine"]["kernel"] and document["clocks"]
     assert "node" not in document["machine"] and "user" not in document["machine"]
 

@@ -78,17 +78,9 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ({"quetion": "x"}, "quetion: unknown key (did you mean 'question'?)"),
         ({"name": "x"}, "name: unknown key: an experiment is named by its folder"),
         ({"warm_up": 3}, "warm_up: has no unit, got 3"),
-        (
-            {"warm_up": "3 parsecs"},
-            "warm_up: is not accepted, got '3 parsecs'; accepted: a number and one of ns",
-        ),
-        (
-            {"measured": "0 s"},
-            "measured: is out of range, got '0 s'; accepted: 1 s to 24 h",
-        ),
-        ({"measured": "900 h"}, "measured: is out of range, got '900 h'"),
+        ({"warm_up": "3 parsecs"}, "warm_up: is not accepted, got '3 parsecs'; accepted: a number and one"),
+        ({"measured": "0 s"}, "measured: is out of range, got '0 s'; accepted: 1 s to 24 h"),
         ({"replicates": 0}, "replicates: is not accepted, got 0; accepted: a whole number from 1"),
-        ({"replicates": 2.5}, "replicates: is not accepted, got 2.5; accepted: a whole number from 1"),
         ({"replicates": {"load": 3}}, "replicates: is not accepted"),
         ({"replicates": {"load": {"1": 3}}}, "replicates.load: the plan main does not turn this knob"),
         ({"replicates": {"circuit_policy": {"ewma": 3}}}, "replicates.circuit_policy: is no knob that makes"),
@@ -117,50 +109,22 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             "claims[0].knob: compares levels on the same networks, which replicates.load does not give",
         ),
         ({"era": 1999}, "era: is not accepted, got '1999'; accepted: '2012', 'today'"),
-        (
-            {"engines": ["foo"]},
-            "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation, shadow",
-        ),
+        ({"engines": ["foo"]}, "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation"),
         ({"figures": ["foo"]}, "figures[0]: is no figure, got 'foo'; accepted: cell_density, "),
         ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),
-        (
-            {"knobs.refill_interval": ["1s", "1000ms"]},
-            "knobs.refill_interval: means the same as the level '1s'",
-        ),
-        (
-            {"knobs.refil_intervall": ["10ms"]},
-            "knobs.refil_intervall: unknown knob (did you mean 'refill_int",
-        ),
+        ({"knobs.refill_interval": ["1s", "1000ms"]}, "knobs.refill_interval: means the same as the level"),
+        ({"knobs.refil_intervall": ["10ms"]}, "knobs.refil_intervall: unknown knob (did you mean"),
         ({"knobs": {}}, "knobs: is not accepted"),
         ({"baseline.refill_interval": "1ms"}, "baseline.refill_interval: is none of the knob's levels here"),
         ({"baseline": {"refill_interval": "10ms"}}, "baseline.circuit_policy: missing key; accepted: ewma"),
         ({"baseline.scheduler": "kist"}, "baseline.scheduler: is none of the experiment's knobs"),
-        (
-            {"sensitivities": {"main": {"load": [1]}}},
-            "sensitivities.main: is the name of the experiment's own plan",
-        ),
-        (
-            {"sensitivities": {"q": {"ewma_half_life": ["3s"]}}},
-            "sensitivities.q: ewma_half_life: has no effect",
-        ),
+        ({"sensitivities": {"main": {"load": [1]}}}, "sensitivities.main: is the name of the experiment's"),
+        ({"sensitivities": {"q": {"ewma_half_life": ["3s"]}}}, "sensitivities.q: ewma_half_life: has no"),
         ({"sensitivities": {"q": {"load": [True]}}}, "sensitivities.q.load[0]: is not accepted, got true"),
-        ({"traffic.web.thinkk": 1}, "traffic.web.thinkk: unknown key (did you mean 'think'?)"),
-        (
-            {"traffic.web.think.min": "1 h"},
-            "traffic.web.think.min: the shortest pause is longer than the longest",
-        ),
-        (
-            {"traffic.web.response": "0 B"},
-            "traffic.web.response: is out of range, got '0 B'; accepted: 1 B to 8 GiB",
-        ),
-        (
-            {"traffic.web.response": "5 ms"},
-            "traffic.web.response: is not accepted, got '5 ms'; accepted: a number",
-        ),
-        ({"first_seed": -1}, "first_seed: is not accepted, got -1"),
+        ({"traffic.web.think.min": "1 h"}, "traffic.web.think.min: the shortest pause is longer than the"),
+        ({"traffic.web.response": "0 B"}, "traffic.web.response: is out of range, got '0 B'; accepted: 1 B"),
         ({"first_seed": 2**31}, "first_seed: the seeds of the replicates are too large, got 2147483648; acc"),
         ({"network": "../configs/paper"}, "network: is not accepted, got '../configs/paper'"),
-        ({"network": "paper x"}, "network: is not accepted, got 'paper x'"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_accepted(tmp_path, overrides, said):
@@ -212,10 +176,3 @@ def test_a_name_that_the_pipeline_cannot_take_is_refused(tmp_path, name, said):
     with pytest.raises(InputError) as refusal:
         require_answerable(load_experiment(tmp_path / name))
     assert f"{tmp_path / name}/experiment.yaml: experiment name: {said}" in str(refusal.value)
-
-
-def test_a_setting_does_not_name_another_experiment():
-    with pytest.raises(
-        InputError, match=r"experiment\.yaml: name: unknown key: an experiment is named by its"
-    ):
-        load_experiment(FILE, {"name": "x"})

@@ -29,9 +29,7 @@ def experiment(tmp_path: Path, knobs: dict[str, Any], baseline: dict[str, Any], 
 
 
 @pytest.mark.parametrize("design", ["sobol", "latin", "grid"])
-def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(
-    tmp_path: Path, design: str
-) -> None:
+def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(tmp_path, design):
     knobs = {
         "refill_interval": REFILL,
         "load": {"from": 0.5, "to": 1.5},
@@ -50,12 +48,12 @@ def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(
     assert list(plan.knobs["load"]) == sorted(plan.knobs["load"], key=float)
 
 
-def test_a_grid_has_the_ends_of_its_ranges(tmp_path: Path) -> None:
+def test_a_grid_has_the_ends_of_its_ranges(tmp_path):
     plan = experiment(tmp_path, {"refill_interval": REFILL}, USUAL, points=3, design="grid").plan()
     assert plan.knobs["refill_interval"] == ("10ms", "100ms", "1000ms")
 
 
-def test_places_and_levels_of_a_range_are_each_other() -> None:
+def test_places_and_levels_of_a_range_are_each_other():
     kist = KnobRange.model_validate({"from": "kist_2ms", "to": "kist_100ms", "scale": "log"})
     assert [kist.level_at(place) for place in (-1, 0, 1)] == ["kist_2ms", "kist_14ms", "kist_100ms"]
     assert np.isclose(kist.place_of("kist_50ms"), 2 * np.log(25) / np.log(50) - 1)
@@ -63,7 +61,7 @@ def test_places_and_levels_of_a_range_are_each_other() -> None:
     assert [share.level_at(place) for place in (-1, 0.1, 1)] == ["0", "0.011", "0.02"]
 
 
-def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path: Path) -> None:
+def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path):
     knob = "consensus.cc_vegas_alpha_exit"
     knobs, keys = {knob: {"from": 31, "to": 248}}, {"engines": ["emulation"], "points": 2, "design": "grid"}
     ranged = experiment(tmp_path, knobs, {knob: 186}, **keys)
@@ -99,9 +97,7 @@ def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path: Path
         ({"consensus.a/b": [1]}, {"consensus.a/b": 1}, {"points": None}, "unknown knob"),
     ],
 )
-def test_what_is_no_range_is_refused_in_a_line(
-    tmp_path: Path, knobs: dict[str, Any], baseline: dict[str, Any], keys: dict[str, Any], said: str
-) -> None:
+def test_what_is_no_range_is_refused_in_a_line(tmp_path, knobs, baseline, keys, said):
     with pytest.raises(InputError, match=said) as refused:
         experiment(tmp_path, knobs, baseline, **{"points": 12, **keys})
     assert "\n" not in str(refused.value) and "experiment.yaml" in str(refused.value)

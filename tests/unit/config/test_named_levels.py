@@ -84,10 +84,7 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
         ({"a": {"torrc": {"NumCPUs": 2}, "on": {"names": []}}}, "options.a.on.names: names no host"),
         ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: names hosts, but no lines"),
-        (
-            {"a": {"torrc": {"CacheDNS": 0}, "on": {"share": 1.1}}},
-            "options.a.on.share: is not accepted, got 1.1",
-        ),
+        ({"a": {"torrc": {"CacheDNS": 0}, "on": {"share": 1.1}}}, "options.a.on.share: is not accepted"),
         ({"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "exit"}}}, "options.a.on.role: is not accepted"),
         (
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "client", "position": "exit"}}},
@@ -150,28 +147,16 @@ def test_around_a_mix_runs_the_baselines_tor_or_that_with_the_largest_share():
 @pytest.mark.parametrize(
     ("tors", "said"),
     [
-        (
-            {"plain": {"source": "debian"}},
-            "tors.plain: has the same content as stock; accepted: each",
-        ),
+        ({"plain": {"source": "debian"}}, "tors.plain: has the same content as stock; accepted: each"),
         (
             {"a": {"git": "../tor"}, "b": {"git": "../tor/", "revision": "HEAD"}},
             "tors.b: has the same content as a",
         ),
         ({"a": {"same": "stock"}, "b": {"same": "stock"}}, "tors.b: has the same content as a"),
-        (
-            {"a": {"same": "stok"}},
-            "tors.a.same: names nothing that the experiment defines (did you m",
-        ),
+        ({"a": {"same": "stok"}}, "tors.a.same: names nothing that the experiment defines (did you m"),
         ({"a": {"same": "b"}, "b": {"same": "stock"}}, "tors.a.same: is made of a tor that is itself a same"),
-        (
-            {"a": {"mix": {"stock": 0.5, "new": 0.5}}},
-            "tors.a.mix: names nothing that the experiment def",
-        ),
-        (
-            {"a": {"mix": {"stock": 0.5, "b": 0.5}}, "b": {"same": "stock"}},
-            "tors.a.mix: is made of a tor that is itself a same, got 'b'; accepted: stock",
-        ),
+        ({"a": {"mix": {"stock": 0.5, "new": 0.5}}}, "tors.a.mix: names nothing that the experiment def"),
+        ({"a": {"mix": {"stock": 0.5, "b": 0.5}}, "b": {"same": "stock"}}, "tors.a.mix: is made of a tor"),
         (
             {"b": {"git": "x"}, "a": {"mix": {"stock": 0.5, "b": 0.5}, "on": {"share": 0.5}}},
             "tors.a.on.share: is said by the mix",

@@ -52,13 +52,6 @@ def test_a_run_without_tables_says_nothing_of_them() -> None:
     assert not [key for key in web if "quantiles" in key]
 
 
-def test_the_table_that_ships_is_one() -> None:
-    web = _settings({"traffic.web.response": {"quantiles": "web_object_sizes"}}).traffic["web"]
-    assert web.response_quantiles is not None
-    assert (500_000, 5_000) in web.response_quantiles
-    assert 25_000 < web.response_bytes < 35_000
-
-
 def test_pages_have_objects_of_drawn_sizes_and_one_circuit() -> None:
     pages = SIZES_OF_OBJECTS | {
         "traffic.web.page": {"quantiles": "web_page_objects"},

@@ -23,7 +23,7 @@ def refusal(text: str, tmp_path: Path) -> str:
     return str(stopped.value)
 
 
-def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
+def test_an_experiment_traces_nothing_unless_it_says_so():
     assert load_experiment(EXPERIMENT.parents[1] / "scheduler_choice/experiment.yaml").tracing is None
     tracing = load_experiment(EXPERIMENT).tracing
     assert tracing == Tracing(hosts=("relay1", "relay2"))
@@ -33,11 +33,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (
-            "  hosts: [relay1, relay2]",
-            "  hosts: [relay1, relay1]",
-            "tracing.hosts[1]: stands twice, got 'relay1'",
-        ),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay1]", "tracing.hosts[1]: stands twice, got"),
         ("  hosts: [relay1, relay2]", "  hosts: []", "tracing.hosts"),
         (
             "  hosts: [relay1, relay2]",
@@ -54,9 +50,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
         ("    stage: waiting", "    stage: sleeping", "claims[3].stage"),
     ],
 )
-def test_what_cannot_be_traced_or_claimed_is_refused(
-    old: str, new: str, complaint: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_traced_or_claimed_is_refused(old, new, complaint, tmp_path):
     text = EXPERIMENT.read_text()
     assert text.count(old) == 1
     assert complaint in refusal(text.replace(old, new), tmp_path)

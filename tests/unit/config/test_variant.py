@@ -78,7 +78,6 @@ def test_network_levels_are_those_of_network_knobs(variant):
         ("", "is no variant"),
         ("refill_interval", "is no variant"),
         ("refill_interval=10ms+", "is no variant"),
-        ("refill_interval=ten", "refill_interval: is no level of this knob, got 'ten'; accepted: a duration"),
         ("refil_interval=10ms", "no such knob (did you mean 'refill_interval'?)"),
         ("refill_interval=10ms+refill_interval=1ms", "names refill_interval twice"),
         ("refill_interval=10ms circuit_policy=ewma", "is no level of this knob"),

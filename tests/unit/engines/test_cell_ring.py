@@ -60,19 +60,19 @@ def made(count: int) -> np.ndarray:
     return records
 
 
-def test_records_come_in_the_order_of_writing(tmp_path: Path) -> None:
+def test_records_come_in_the_order_of_writing(tmp_path):
     ring = read_ring(write_ring(tmp_path / "ring", made(5)))
     assert ring.records["cell"].tolist() == [1, 2, 3, 4, 5]
     assert (ring.written, ring.overwritten, ring.torn) == (5, 0, 0)
 
 
-def test_the_oldest_are_overwritten_and_counted(tmp_path: Path) -> None:
+def test_the_oldest_are_overwritten_and_counted(tmp_path):
     ring = read_ring(write_ring(tmp_path / "ring", made(21)))
     assert ring.records["cell"].tolist() == list(range(14, 22))
     assert (ring.written, ring.overwritten, ring.torn) == (21, 13, 0)
 
 
-def test_a_record_without_its_number_is_torn(tmp_path: Path) -> None:
+def test_a_record_without_its_number_is_torn(tmp_path):
     records = made(6)
     records["sequence"][3] = 99
     records["place"][4] = len(POINTS)
@@ -81,9 +81,7 @@ def test_a_record_without_its_number_is_torn(tmp_path: Path) -> None:
     assert ring.torn == 2
 
 
-def test_what_is_overwritten_while_it_is_read_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_overwritten_while_it_is_read_is_left_out(tmp_path, monkeypatch):
     """Between the two readings of the header, tor writes three records, and may be at a fourth."""
     file = write_ring(tmp_path / "ring", made(8))
     header, seen = cell_ring.read_header, []
@@ -101,7 +99,7 @@ def test_what_is_overwritten_while_it_is_read_is_left_out(
     assert ring.torn == 4
 
 
-def test_channels_beyond_the_list_are_counted(tmp_path: Path) -> None:
+def test_channels_beyond_the_list_are_counted(tmp_path):
     ring = read_ring(write_ring(tmp_path / "ring", made(1), channels=3))
     assert ring.unlisted_channels == 1
     assert channels_frame(ring, "relay1").row(0, named=True) == {
@@ -116,7 +114,7 @@ def test_channels_beyond_the_list_are_counted(tmp_path: Path) -> None:
     }
 
 
-def test_the_table_says_what_each_place_knows(tmp_path: Path) -> None:
+def test_the_table_says_what_each_place_knows(tmp_path):
     records = made(5)
     records["detail"][1] = 3 << 16 | 0x4321
     records["value"] = 7
@@ -148,13 +146,13 @@ def test_the_table_says_what_each_place_knows(tmp_path: Path) -> None:
         (lambda content: content[:60] + bytes(4) + content[64:], "damaged header"),
     ],
 )
-def test_what_is_no_ring_is_refused(tmp_path: Path, damage, words: str) -> None:
+def test_what_is_no_ring_is_refused(tmp_path, damage, words):
     file = write_ring(tmp_path / "ring", made(3))
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(InputError, match=words):
         read_ring(file)
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_ring(tmp_path / "none")

@@ -79,6 +79,14 @@ def simulated(run: Path) -> dict:
     return json.loads((run / "provenance.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has traced every cell of two relays."""
+    run = prepared(tmp_path_factory.mktemp("whole"), "run", sample=1)
+    simulated(run)
+    return run
+
+
 def test_a_relay_that_the_network_has_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"tracing.hosts: no such relay, got 'relay4'; accepted: relay1 to relay3"
@@ -86,19 +94,18 @@ def test_a_relay_that_the_network_has_not_is_refused(tmp_path: Path) -> None:
         prepared(tmp_path, "run", hosts=["relay4"])
 
 
-def test_tracing_changes_nothing_else_in_cellsim(tmp_path: Path) -> None:
-    traced, plain = (prepared(tmp_path, name, **of) for name, of in (("a", {"sample": 1}), ("b", {})))
-    tables = [simulated(run)["tables"] for run in (traced, plain)]
+def test_tracing_changes_nothing_else_in_cellsim(whole: Path, tmp_path: Path) -> None:
+    plain = prepared(tmp_path, "plain")
+    tables = [json.loads((whole / "provenance.json").read_text())["tables"], simulated(plain)["tables"]]
     assert tables[0].pop("cells.parquet")
     assert tables[0].pop("breakdown.parquet")
     assert tables[0] == tables[1]
     assert not (plain / "cells.parquet").exists()
 
 
-def test_cells_of_cellsim_are_whole_in_both_relays(tmp_path: Path) -> None:
-    run = prepared(tmp_path, "run", sample=1)
-    told = simulated(run)["tracing"]
-    cells = scan_cells(run).collect()
+def test_cells_of_cellsim_are_whole_in_both_relays(whole: Path) -> None:
+    told = json.loads((whole / "provenance.json").read_text())["tracing"]
+    cells = scan_cells(whole).collect()
     assert {host: of["written"] for host, of in told.items()} == dict(
         cells.group_by(pl.col("host").cast(pl.String)).len().iter_rows()
     )
@@ -112,11 +119,9 @@ def test_cells_of_cellsim_are_whole_in_both_relays(tmp_path: Path) -> None:
     assert 0 < np.median(frame["waiting_ns"]) < 10_000_000
 
 
-def test_a_cell_ends_at_the_same_byte_at_both_ends_of_a_connection(tmp_path: Path) -> None:
+def test_a_cell_ends_at_the_same_byte_at_both_ends_of_a_connection(whole: Path) -> None:
     """Inward, relay2 sends to relay1: every cell's end at its flush there is one's at its inbuf here."""
-    run = prepared(tmp_path, "run", sample=1)
-    simulated(run)
-    cells = scan_cells(run)
+    cells = scan_cells(whole)
     came = cells.filter(pl.col("host") == "relay1", pl.col("point") == "inbuf")
     left = cells.filter(pl.col("host") == "relay2", pl.col("point") == "flush", ~pl.col("outward"))
     by = ["channel", "tls_offset"]
@@ -128,13 +133,9 @@ def test_a_cell_ends_at_the_same_byte_at_both_ends_of_a_connection(tmp_path: Pat
     assert (joined["circuit"] == joined["circuit_sent"]).all()
 
 
-def test_a_sample_and_some_points_are_a_part_of_the_whole(tmp_path: Path) -> None:
-    runs = (
-        prepared(tmp_path, "all", sample=1),
-        prepared(tmp_path, "some", sample=7, points=["inbuf", "flush"]),
-    )
-    for run in runs:
-        simulated(run)
-    whole, some = (scan_cells(run).cast({"host": pl.String}) for run in runs)
-    expected = whole.filter((pl.col("cell") - 1) % 7 == 0, pl.col("point").is_in(["inbuf", "flush"]))
+def test_a_sample_and_some_points_are_a_part_of_the_whole(whole: Path, tmp_path: Path) -> None:
+    run = prepared(tmp_path, "some", sample=7, points=["inbuf", "flush"])
+    simulated(run)
+    every, some = (scan_cells(one).cast({"host": pl.String}) for one in (whole, run))
+    expected = every.filter((pl.col("cell") - 1) % 7 == 0, pl.col("point").is_in(["inbuf", "flush"]))
     assert some.collect().equals(expected.collect())

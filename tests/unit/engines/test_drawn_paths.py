@@ -10,7 +10,6 @@ import pytest
 from bench.path_choice import compare
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.option_bundle import OptionBundle
 from torsweep.engines.paths import (
     LEAST_PAUSE_NS,
     MOST_CIRCUITS,
@@ -157,15 +156,6 @@ def test_free_pairing_gives_no_paths_and_changes_no_byte_of_a_run(tmp_path: Path
     assert '"pairing"' not in _run(tmp_path / "net", _experiment(pairing="paths")).text()
 
 
-def test_a_run_is_made_anew_when_its_pairing_changes() -> None:
-    settings = [
-        run_settings(one, "emulation", "2012", one.variant("")).model_dump(mode="json")
-        for one in (_experiment(), _experiment(pairing="free"), _experiment(pairing="paths"))
-    ]
-    assert settings[0] == settings[1] != settings[2]
-    assert "pairing" not in settings[0]
-
-
 def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> None:
     paths = {"web1": (("a", "b", "c"), ("d", "e", "f")), "web2": (("g", "h", "i"),)}
     rows = [
@@ -215,22 +205,3 @@ def test_options_about_paths_are_refused_with_common_ones(name: str) -> None:
     changes = {"options": {"mine": {"torrc": {name: 1}}}, "knobs": {"options": ["default", "mine"]}}
     with pytest.raises(InputError, match=rf"pairing: would hide what options.mine changes: {name} is about"):
         _experiment(pairing="paths", **changes)
-
-
-def test_which_consensus_parameters_are_about_paths() -> None:
-    about = (
-        "guard-n-primary-guards",
-        "cbtquantile",
-        "cfx_enabled",
-        "bwweightscale",
-        "min_paths_for_circs_pct",
-    )
-    assert all(OptionBundle(consensus={name: 1}).about_paths == name for name in about)
-    others = (
-        "cc_vegas_alpha",
-        "circwindow",
-        "cellq_high",
-        "KISTSchedRunInterval",
-        "DoSCircuitCreationEnabled",
-    )
-    assert not any(OptionBundle(consensus={name: 1}).about_paths for name in others)

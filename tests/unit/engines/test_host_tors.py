@@ -33,9 +33,7 @@ def tors(tmp_path: Path) -> HostTors:
     return HostTors(stand_in_tor(tmp_path), {"relay2": old, "relay3": old})
 
 
-def test_a_host_has_the_build_that_run_json_gives_it(
-    tors: HostTors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_has_the_build_that_run_json_gives_it(tors, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "read_build", {t.folder: t for t in (tors.usual, tors.of("relay2"))}.get)
     run = run_spec(
         tor_build=tors.usual.version, other_builds={tors.of("relay2").version: ("relay2", "relay3")}
@@ -50,7 +48,7 @@ def test_a_host_has_the_build_that_run_json_gives_it(
         find_host_tors(missing, tmp_path)
 
 
-def test_provenance_names_every_build_its_hosts_and_what_it_does_by_itself(tors: HostTors) -> None:
+def test_provenance_names_every_build_its_hosts_and_what_it_does_by_itself(tors):
     facts = tors.facts()
     assert facts["tor"]["build"] == tors.usual.version
     assert "without_series" not in facts["tor"]
@@ -61,7 +59,7 @@ def test_provenance_names_every_build_its_hosts_and_what_it_does_by_itself(tors:
     assert "other_tors" not in HostTors(tors.usual).facts()
 
 
-def test_a_run_that_asks_a_build_for_what_it_lacks_is_refused(tors: HostTors) -> None:
+def test_a_run_that_asks_a_build_for_what_it_lacks_is_refused(tors):
     tors.check(run_spec(tor=TODAY), NETWORK)
     HostTors(tors.usual).check(run_spec(), NETWORK)
     with pytest.raises(InputError, match=r"^refill_mode: .*: tor 0\.4\.7\.16-\w+ has no Token"):
@@ -83,8 +81,8 @@ def test_a_run_that_asks_a_build_for_what_it_lacks_is_refused(tors: HostTors) ->
     ],
 )
 def test_relays_that_the_authorities_would_turn_away_are_refused_before_the_run(
-    tmp_path: Path, authority: str, lacks: set[str], relay: str, accepted: bool
-) -> None:
+    tmp_path, authority, lacks, relay, accepted
+):
     old = stand_in_tor(tmp_path / "old", relay, SERIES_OPTIONS)
     mixed = HostTors(stand_in_tor(tmp_path / "new", authority, lacks), {"relay2": old})
     if accepted:
@@ -104,7 +102,7 @@ r relay3 AAAA 2000-01-01 00:00:00 11.0.0.4 9001 0
 """
 
 
-def test_the_consensus_is_read_and_compared_with_the_network_and_what_was_given(tmp_path: Path) -> None:
+def test_the_consensus_is_read_and_compared_with_the_network_and_what_was_given(tmp_path):
     (tmp_path / CACHED_CONSENSUS).write_text(CONSENSUS)
     found = read_consensus(tmp_path)
     assert found.parameters == {"bwweightscale": 10_000, "cc_alg": 0, "mine": -3}
@@ -118,13 +116,13 @@ def test_the_consensus_is_read_and_compared_with_the_network_and_what_was_given(
         require_consensus(read_consensus(tmp_path), NETWORK, {})
 
 
-def test_a_consensus_without_parameters_or_none_at_all_has_none(tmp_path: Path) -> None:
+def test_a_consensus_without_parameters_or_none_at_all_has_none(tmp_path):
     assert read_consensus(tmp_path).parameters == {}
     (tmp_path / CACHED_CONSENSUS).write_text("network-status-version 3\n")
     assert read_consensus(tmp_path).parameters == {}
 
 
-def test_arti_is_for_clients_and_has_neither_lines_of_torrc_nor_given_paths(tmp_path: Path) -> None:
+def test_arti_is_for_clients_and_has_neither_lines_of_torrc_nor_given_paths(tmp_path):
     arti = BuiltTor(tmp_path, {"version": "arti-2.7.0"})
     tors = HostTors(stand_in_tor(tmp_path), {"bulk1": arti})
     free = run_spec(paths=None)

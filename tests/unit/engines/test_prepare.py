@@ -96,13 +96,6 @@ def test_the_only_path_of_a_chain_is_given_whatever_the_era_says_about_guards(tm
     assert set(run.traffic) == {"bulk"}
 
 
-def test_a_chain_of_another_middle_is_refused(tmp_path):
-    network = _chain(tmp_path, **{"chain.middle": "600 KiB/s"})
-    with pytest.raises(InputError, match=r"chain\.middle: the network was .* got '600 KiB/s'; accepted: 550"):
-        _starvation_run(network, tmp_path / "run", "middle_bandwidth=550KiBps")
-    assert _starvation_run(network, tmp_path / "run", "middle_bandwidth=600KiBps").seed == 3
-
-
 def test_clients_that_an_experiment_says_nothing_about_are_refused(network, tmp_path):
     with pytest.raises(InputError, match=r"traffic: experiment starvation does not say what .* got 'web'"):
         experiment = load_experiment("starvation")

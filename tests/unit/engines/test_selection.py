@@ -52,13 +52,6 @@ def test_auto_takes_shadow_where_all_its_tools_are(programs):
     assert choose_engine("auto", BOTH).engine == "shadow"
 
 
-def test_auto_passes_over_a_shadow_that_is_too_old(programs):
-    programs("cellsim", *ANSWERS, shadow="Shadow 2.5.0")
-    choice = choose_engine("auto", BOTH)
-    assert choice.engine == "cellsim"
-    assert "2.5.0 < 3.3" in choice.reason
-
-
 def test_auto_takes_the_first_in_the_order_of_the_experiment(programs, monkeypatch):
     monkeypatch.setattr(selection, "lacking", lambda name: "no Shadow" if name == "shadow" else "")
     assert choose_engine("auto", ("cellsim", "emulation")).engine == "cellsim"

@@ -35,9 +35,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("report/page.py", set()),
     ],
 )
-def test_a_change_counts_for_the_engines_that_go_through_it(
-    package: Path, file: str, changed: set[str]
-) -> None:
+def test_a_change_counts_for_the_engines_that_go_through_it(package, file, changed):
     engines = ("cellsim", "shadow", "emulation")
     before = {engine: sources.sources_key(engine) for engine in engines}
     with (package / file).open("a") as text:

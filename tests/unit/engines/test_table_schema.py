@@ -19,10 +19,6 @@ def table() -> pl.DataFrame:
     return streams({}, 1, Size(5, 2))
 
 
-def test_a_table_that_fits_comes_back(table: pl.DataFrame) -> None:
-    assert validate(table, STREAMS, FILE) is table
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

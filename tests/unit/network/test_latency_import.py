@@ -26,9 +26,7 @@ def matrix_text(matrix: np.ndarray, separator: str = " ") -> str:
 
 
 @pytest.mark.parametrize("separator", [" ", "\t", ", "])
-def test_a_plain_matrix_is_read_in_its_unit(
-    tmp_path: Path, rtt_matrix_ms: np.ndarray, separator: str
-) -> None:
+def test_a_plain_matrix_is_read_in_its_unit(tmp_path, rtt_matrix_ms, separator):
     file = tmp_path / "matrix"
     file.write_text(matrix_text(rtt_matrix_ms * 1000, separator))
     found = read_latencies(file, "us")
@@ -37,9 +35,7 @@ def test_a_plain_matrix_is_read_in_its_unit(
     assert found[above] == pytest.approx(rtt_matrix_ms[above] * 1000, abs=1)
 
 
-def test_an_import_prints_its_statistics_and_is_used_both_ways(
-    tmp_path: Path, rtt_matrix_ms: np.ndarray
-) -> None:
+def test_an_import_prints_its_statistics_and_is_used_both_ways(tmp_path, rtt_matrix_ms):
     file, out = tmp_path / "king", tmp_path / "out"
     rtt_matrix_ms[3, 5] = rtt_matrix_ms[5, 3] = 0
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
@@ -67,7 +63,7 @@ def test_an_import_prints_its_statistics_and_is_used_both_ways(
     assert {host.place for host in crowded.network.hosts} <= set(range(40))
 
 
-def test_places_without_a_round_trip_are_refused(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+def test_places_without_a_round_trip_are_refused(tmp_path, rtt_matrix_ms):
     file, out = tmp_path / "matrix", tmp_path / "out"
     file.write_text(matrix_text(rtt_matrix_ms))
     import_latency(file, "ms", out)
@@ -84,7 +80,7 @@ def test_places_without_a_round_trip_are_refused(tmp_path: Path, rtt_matrix_ms: 
         import_latency(file, "ms", out)
 
 
-def test_one_way_delays_are_doubled(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+def test_one_way_delays_are_doubled(tmp_path, rtt_matrix_ms):
     file = tmp_path / "delays"
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
     import_latency(file, "us", tmp_path / "out", one_way=True)
@@ -92,7 +88,7 @@ def test_one_way_delays_are_doubled(tmp_path: Path, rtt_matrix_ms: np.ndarray) -
     assert measured[0, 1] == pytest.approx(2_000 * rtt_matrix_ms[0, 1], abs=2)
 
 
-def test_a_derived_model_has_no_matrix_to_draw_from() -> None:
+def test_a_derived_model_has_no_matrix_to_draw_from():
     path = Path(__file__).parents[3] / "topologies/latency/planetlab.npz"
     with pytest.raises(InputError, match="holds no measured matrix"):
         read_measured(path)
@@ -112,7 +108,7 @@ def _csv(matrix: np.ndarray, *, numbered: bool) -> str:
     return frame.to_csv(header=False, index=numbered)
 
 
-def test_an_empty_cell_is_no_measurement(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+def test_an_empty_cell_is_no_measurement(tmp_path, rtt_matrix_ms):
     files = {name: tmp_path / name for name in ("empty.csv", "tabs.tsv", "ends.csv")}
     rtt_matrix_ms[3, 5] = np.nan
     text = _csv(rtt_matrix_ms, numbered=False)
@@ -125,7 +121,7 @@ def test_an_empty_cell_is_no_measurement(tmp_path: Path, rtt_matrix_ms: np.ndarr
         assert rtt_us[5, 3] == pytest.approx(rtt_matrix_ms[5, 3] * 1000)
 
 
-def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+def test_a_column_of_row_numbers_is_refused(tmp_path, rtt_matrix_ms):
     file = tmp_path / "numbered.csv"
     file.write_text(_csv(rtt_matrix_ms, numbered=True))
     with pytest.raises(InputError, match=r"40 rows of 41 cells.*the first column counts the rows"):
@@ -137,19 +133,11 @@ def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.nd
     [
         ("ms", "", "is empty"),
         ("ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
-        (
-            "ms",
-            "0 1 2\n1 0\n2 3 0\n",
-            "line 2: is cut off or too long, got '2 cells",
-        ),
+        ("ms", "0 1 2\n1 0\n2 3 0\n", "line 2: is cut off or too long, got '2 cells"),
         ("ms", ROW.replace("7", "nan"), "line 2, column 3: is no RTT"),
         ("ms", ROW.replace("7", "inf"), "line 2, column 3: is no RTT"),
         ("ms", ROW.replace("7", "-7"), "line 2, column 3: is no RTT"),
-        (
-            "ms",
-            WIDE.replace("7", "1e308"),
-            "line 1, column 2: is no RTT, got '1e308'",
-        ),
+        ("ms", WIDE.replace("7", "1e308"), "line 1, column 2: is no RTT, got '1e308'"),
         ("ms", ROW.replace("7", "far"), "line 2, column 3: is no RTT, got 'far'"),
         ("us", WIDE, "the median RTT is not one of the Internet's"),
         ("ms", WIDE.replace("7", "10000"), "median RTT is not one"),
@@ -158,7 +146,7 @@ def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.nd
         ("min", ROW, "no such unit"),
     ],
 )
-def test_bad_latencies_are_refused(tmp_path: Path, unit: str, text: str, said: str) -> None:
+def test_bad_latencies_are_refused(tmp_path, unit, text, said):
     file = tmp_path / "latencies"
     file.write_text(text)
     with pytest.raises(InputError, match=said):

@@ -103,7 +103,6 @@ def test_all_relays_of_a_population_are_asked_for_by_their_number(whole: Populat
     ("network", "overrides", "said"),
     [
         ("live", {"scale": 0.0029}, "scale: is not accepted, got 0.0029; accepted: 0.003 or more"),
-        ("live", {"scale": 1.1}, "scale: is not accepted, got 1.1; accepted: 1.0 or less"),
         ("live", {"relay_population.use": "all"}, "relay_population.use: is not accepted, got 'all'"),
         (
             "live",

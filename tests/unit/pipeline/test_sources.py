@@ -59,7 +59,7 @@ def refusal(capsys: pytest.CaptureFixture[str], experiment: str = "refill_sweep"
     return said
 
 
-def test_of_a_costly_source_the_baseline_alone_is_repeated(checkout: Path) -> None:
+def test_of_a_costly_source_the_baseline_alone_is_repeated(checkout):
     found = made(f"shadow,{AS_SHADOW}", runs="all")
     ending = AS_SHADOW.removeprefix("cellsim")
 
@@ -71,7 +71,7 @@ def test_of_a_costly_source_the_baseline_alone_is_repeated(checkout: Path) -> No
     assert of(BASELINE) == each | {("repeats", "shadow")}
 
 
-def test_two_sources_of_the_model_are_run_and_repeated(checkout: Path) -> None:
+def test_two_sources_of_the_model_are_run_and_repeated(checkout):
     found = made("cellsim,cellsim+tcp=linux_6_18")
     assert {(tree, run) for tree, _, run in found if run.startswith(OTHER)} == {
         (tree, OTHER + end) for tree in ("runs", "repeats") for end in ("", "+tcp=linux_6_18")
@@ -79,7 +79,7 @@ def test_two_sources_of_the_model_are_run_and_repeated(checkout: Path) -> None:
     assert len(found) == 6 * 4
 
 
-def test_the_model_runs_what_real_tor_has_finished(checkout: Path) -> None:
+def test_the_model_runs_what_real_tor_has_finished(checkout):
     finish(checkout, "shadow", OTHER)
     finish(checkout, "shadow", BASELINE)
     sources = "shadow,cellsim"
@@ -95,9 +95,7 @@ def test_the_model_runs_what_real_tor_has_finished(checkout: Path) -> None:
     assert {f"{figures}/ttfb_cdf.pdf", f"{figures}/gaps.pdf"} <= set(paths.targets("refill_sweep"))
 
 
-def test_what_cannot_be_compared_is_refused_in_one_line(
-    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_compared_is_refused_in_one_line(checkout, capsys, monkeypatch):
     assert "no run in shadow is finished" in refusal(capsys, engine="shadow,cellsim")
     assert "two or more are compared" in refusal(capsys, engine="shadow,shadow")
     assert "is not listed" in refusal(capsys, "refill_waits", engine="cellsim,emulation")
@@ -109,9 +107,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line(
     assert "shadow: is not here" in refusal(capsys, engine="shadow,cellsim", runs="all")
 
 
-def test_a_plan_with_numbers_of_networks_by_level_is_refused(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_with_numbers_of_networks_by_level_is_refused(checkout, capsys):
     with pytest.raises(SystemExit):
         Paths({"engine": "cellsim,shadow"}).targets("scale")
     assert "replicates: cannot be compared with numbers of networks by level" in capsys.readouterr().err

@@ -18,11 +18,10 @@ from matplotlib.text import Annotation, Text
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, save, style
 from tests.stamped import stamp
-from tests.synthetic import Size, with_perf_clients, write_sweep
+from tests.synthetic import Size, gathered, summarized, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure, figure_names, figure_needs
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
@@ -53,10 +52,8 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
         experiment = load_experiment(EXPERIMENTS / name / "experiment.yaml")
         seeds = range(1, networks + 1)
         runs = write_sweep(folder / "runs", experiment.plan(plan).knobs, seeds, SMALL, name)
-        collect(runs, folder / "tables", network="ci", plan=plan)
-        tables = PlanTables.open(folder / "tables")
-        write_summary(summarize(tables, experiment), folder / "summaries")
-        return Source(folder / "summaries")
+        tables = gathered(runs, folder, plan=plan)
+        return Source(summarized(tables, experiment, folder))
 
     return make
 
@@ -70,7 +67,7 @@ def _draw(source: Source, name: str, out: Path) -> None:
     draw_figure(name, source.summaries, out)
 
 
-def test_every_figure_says_what_it_is() -> None:
+def test_every_figure_says_what_it_is():
     assert len(FIGURES) >= 13
     for name in FIGURES:
         module = importlib.import_module(f"plotting.{name}")
@@ -79,7 +76,7 @@ def test_every_figure_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs", "relay_queues"])
-def test_the_same_summaries_give_the_same_bytes(source: Source, tmp_path: Path, name: str) -> None:
+def test_the_same_summaries_give_the_same_bytes(source, tmp_path, name):
     for folder in ("a", "b"):
         _draw(source, name, tmp_path / folder / name)
     for ending in ("pdf", "png", "csv"):
@@ -100,7 +97,7 @@ def _check_fonts_and_origin(drawn: Path) -> None:
     assert b"cellsim 0.1.0 (a model of tor)" in drawn.with_suffix(".png").read_bytes()
 
 
-def test_files_carry_the_provenance_of_their_numbers(source: Source, tmp_path: Path) -> None:
+def test_files_carry_the_provenance_of_their_numbers(source, tmp_path):
     _draw(source, "ttfb_cdf", tmp_path / "ttfb_cdf")
     png = (tmp_path / "ttfb_cdf.png").read_bytes()
     origin = json.loads(re.search(rb"tEXtProvenance\0({.*?\]})", png, re.DOTALL)[1])
@@ -112,7 +109,7 @@ def test_files_carry_the_provenance_of_their_numbers(source: Source, tmp_path: P
 
 
 @pytest.mark.parametrize("name", OF_ANY_PLAN)
-def test_a_figure_is_three_files_in_print_size(source: Source, tmp_path: Path, name: str) -> None:
+def test_a_figure_is_three_files_in_print_size(source, tmp_path, name):
     with style():
         figure, points, caption = FIGURES[name](source)
         figure.draw_without_rendering()
@@ -140,9 +137,7 @@ def test_a_figure_is_three_files_in_print_size(source: Source, tmp_path: Path, n
         *(("refill_sweep", plan, "ttfb_cdf") for plan in ("geometry", "aligned_phases")),
     ],
 )
-def test_the_same_modules_draw_other_knobs(
-    plan_of: Callable[..., Source], experiment: str, plan: str, name: str
-) -> None:
+def test_the_same_modules_draw_other_knobs(plan_of, experiment, plan, name):
     source = plan_of(experiment, plan, 1)
     with style():
         figure, points, caption = FIGURES[name](source)
@@ -156,7 +151,7 @@ def test_the_same_modules_draw_other_knobs(
     assert ("aligned" in caption) == (plan == "aligned_phases")
 
 
-def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
+def test_curves_end_below_one_where_downloads_fail(source):
     with style():
         figure, points, _ = FIGURES["ttlb_cdf"](source)
     assert points["top"].min() < 1
@@ -165,9 +160,7 @@ def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
     assert "failed" in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_a_download_that_failed_after_its_first_byte_is_not_missing_there(
-    source: Source, tmp_path: Path
-) -> None:
+def test_a_download_that_failed_after_its_first_byte_is_not_missing_there(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     pl.read_csv(copy / "curves.csv").with_columns(top=1.0).write_csv(copy / "curves.csv")
     with style():
@@ -176,9 +169,7 @@ def test_a_download_that_failed_after_its_first_byte_is_not_missing_there(
 
 
 @pytest.mark.parametrize(("highest", "corner"), [(0.9, (1, 0)), (0.6, (0, 1))])
-def test_failures_stand_where_no_curve_ends(
-    source: Source, tmp_path: Path, highest: float, corner: tuple[int, int]
-) -> None:
+def test_failures_stand_where_no_curve_ends(source, tmp_path, highest, corner):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     pl.read_csv(copy / "curves.csv").filter(pl.col("share") < highest).write_csv(copy / "curves.csv")
     with style():
@@ -188,7 +179,7 @@ def test_failures_stand_where_no_curve_ends(
     assert failed.xy == corner
 
 
-def test_a_panel_without_downloads_says_so(source: Source, tmp_path: Path) -> None:
+def test_a_panel_without_downloads_says_so(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     curves = pl.read_csv(copy / "curves.csv", infer_schema_length=None)
     curves.filter(pl.col("kind") == "web").write_csv(copy / "curves.csv")
@@ -199,7 +190,7 @@ def test_a_panel_without_downloads_says_so(source: Source, tmp_path: Path) -> No
     assert [any(panel) for panel in said] == [False] * columns + [True] * columns
 
 
-def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None:
+def test_a_panel_without_medians_says_so(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     no_bulk_ttlb = (pl.col("kind") == "bulk") & (pl.col("metric") == "ttlb")
     differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
@@ -213,7 +204,7 @@ def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None
     assert not any(said.values())
 
 
-def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Path) -> None:
+def test_an_interval_beyond_the_panel_has_an_arrow(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
 
@@ -241,7 +232,7 @@ def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("perf_")])
-def test_perf_clients_are_drawn_by_size(source: Source, tmp_path: Path, name: str) -> None:
+def test_perf_clients_are_drawn_by_size(source, tmp_path, name):
     tables = PlanTables.open(source.summaries.parent / "tables")
     experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
     (tmp_path / "tables").mkdir()
@@ -257,27 +248,25 @@ def test_perf_clients_are_drawn_by_size(source: Source, tmp_path: Path, name: st
     _draw(source, name, tmp_path / "figures" / name)
 
 
-def test_a_folder_without_summaries_and_an_unknown_figure_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_summaries_and_an_unknown_figure_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"plan\.json"):
         draw_figure("ttfb_cdf", tmp_path, tmp_path / "x")
     with pytest.raises(InputError, match="'pie_chart'; accepted: cell_density"):
         draw_figure("pie_chart", tmp_path, tmp_path / "x")
 
 
-def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
+def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path):
     experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
     knobs = {knob: [level] for knob, level in experiment.baseline.items()}
     runs = write_sweep(tmp_path / "runs", knobs, (1, 2), SMALL)
-    collect(runs, tmp_path / "tables", network="ci")
-    tables = PlanTables.open(tmp_path / "tables")
-    write_summary(summarize(tables, experiment), tmp_path / "summaries")
-    source = Source(tmp_path / "summaries")
+    tables = gathered(runs, tmp_path)
+    source = Source(summarized(tables, experiment, tmp_path))
     with style():
         points = {name: FIGURES[name](source)[1] for name in OF_ANY_PLAN}
     assert points["differences"].is_empty()
 
 
-def test_long_names_of_levels_are_whole_in_legends_and_beside_lines(source: Source, tmp_path: Path) -> None:
+def test_long_names_of_levels_are_whole_in_legends_and_beside_lines(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     long_name = "guards_are_kept_for_twice_as_long_and_circuits_are_built_earlier"
     for file in (copy / "curves.csv", copy / "differences.csv", copy / "outcomes.csv", copy / "plan.json"):
@@ -292,7 +281,7 @@ def test_long_names_of_levels_are_whole_in_legends_and_beside_lines(source: Sour
         assert any(long_name.replace("_", " ") in text.replace("\n", " ") for text in shown)
 
 
-def test_a_few_networks_are_shown_themselves_in_differences(source: Source) -> None:
+def test_a_few_networks_are_shown_themselves_in_differences(source):
     with style():
         _, points, caption = FIGURES["differences"](source)
     assert "Thin: the lowest and the highest of 3 networks" in caption and "t-interval" not in caption

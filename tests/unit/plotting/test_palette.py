@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from matplotlib.figure import Figure
 from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
 from plotting.drawing.palette import level_name, looks
-from torsweep.config.experiment import load_experiment
 from torsweep.config.knobs import KNOBS
 
 
@@ -67,17 +64,3 @@ def test_ticks_are_few_and_in_view(low: float, ratio: float) -> None:
 
 def test_percentages_have_signs() -> None:
     assert [signed_percent(share) for share in (0, 0.025, -0.1)] == ["0", "+2.5", "−10"]
-
-
-@pytest.mark.parametrize(
-    "file",
-    sorted((Path(__file__).parents[3] / "experiments").glob("*/experiment.yaml")),
-    ids=lambda file: file.parent.name,
-)
-def test_no_two_levels_of_a_plan_look_alike(file: Path) -> None:
-    experiment = load_experiment(file)
-    for name in experiment.plan_names:
-        knobs = experiment.plan(name).knobs
-        for knob, levels in knobs.items():
-            colours = {one.colour for one in looks(knob, levels).values()}
-            assert len(colours) == min(len(levels), 7), (name, levels)

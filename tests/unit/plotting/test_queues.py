@@ -9,10 +9,8 @@ import polars as pl
 from plotting import relay_queues as queues
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
-from tests.synthetic import Size, record_tables, write_sweep
+from tests.synthetic import Size, gathered, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
-from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
@@ -27,8 +25,7 @@ def test_queues_that_no_engine_saw_are_said_to_be_missing(tmp_path: Path) -> Non
         unseen = [pl.lit(None, pl.Int64).alias(name) for name in ("queued_cells", "queued_cells_max")]
         pl.read_parquet(file).with_columns(unseen).write_parquet(file)
         record_tables(run)
-    collect(runs, tmp_path / "tables", network="ci", plan="main")
-    tables = PlanTables.open(tmp_path / "tables")
+    tables = gathered(runs, tmp_path, plan="main")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
     with style():
         figure, points, caption = queues.draw(Source(tmp_path / "summaries"))

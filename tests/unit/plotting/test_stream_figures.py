@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import matplotlib.colors
 import polars as pl
@@ -17,12 +16,10 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, style
 from plotting.stream_fairness import amount
 from tests.stamped import stamp
+from tests.synthetic import gathered, summarized
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
 from torsweep.pipeline.figures import draw_figure
-from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
-from torsweep.stats.summarize import summarize, write_summary
 
 BOTH = {"stream_progress": progress.draw, "stream_fairness": fairness.draw}
 
@@ -36,23 +33,13 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
         folder = tmp_path_factory.mktemp(plan)
         experiment = load_experiment("starvation")
         runs = write_runs(folder / "runs", experiment.plan(plan).knobs, range(1, networks + 1))
-        collect(runs, folder / "tables", network="starvation", plan=plan)
-        tables = PlanTables.open(folder / "tables")
-        write_summary(summarize(tables, experiment), folder / "summaries")
-        return Source(folder / "summaries")
+        tables = gathered(runs, folder, "starvation", plan)
+        return Source(summarized(tables, experiment, folder))
 
     return make
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_three_files(plan_of: Callable[..., Source], tmp_path: Path, name: str) -> None:
-    draw_figure(name, plan_of().summaries, tmp_path / name)
-    assert all((tmp_path / f"{name}.{ending}").stat().st_size for ending in ("pdf", "png", "csv"))
-
-
-def test_without_a_caption_panels_say_their_n(
-    plan_of: Callable[..., Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_caption_panels_say_their_n(plan_of, tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr("plotting.drawing.files.save", lambda figure, *more: figures.append(figure))
     for captions in (True, False):
@@ -64,7 +51,7 @@ def test_without_a_caption_panels_say_their_n(
 
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("plan", ["main", "packaging", "streams", "middle_scaled"])
-def test_every_plan_is_drawn_in_print_size(plan_of: Callable[..., Source], name: str, plan: str) -> None:
+def test_every_plan_is_drawn_in_print_size(plan_of, name, plan):
     with style():
         figure, points, caption = BOTH[name](plan_of(plan))
         figure.draw_without_rendering()
@@ -81,7 +68,7 @@ def test_every_plan_is_drawn_in_print_size(plan_of: Callable[..., Source], name:
     assert ("Scaled down from 10,000 cells" in caption) == (plan == "middle_scaled")
 
 
-def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of: Callable[..., Source]) -> None:
+def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of):
     with style():
         figure, points, caption = progress.draw(plan_of())
     titles = [axis.get_title() for axis in figure.axes]
@@ -98,9 +85,7 @@ def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of: Callable[..., Sou
     assert points["cells_received"].max() == 10_000
 
 
-def test_streams_that_never_complete_are_drawn_beside_those_that_do(
-    plan_of: Callable[..., Source], tmp_path: Path
-) -> None:
+def test_streams_that_never_complete_are_drawn_beside_those_that_do(plan_of, tmp_path):
     source = plan_of()
     for file in source.summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -118,7 +103,7 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(
     assert set(of_one.filter(pl.col("completed_s") > 0)["opened"]) == {1}
 
 
-def test_fairness_is_drawn_against_what_varies(plan_of: Callable[..., Source]) -> None:
+def test_fairness_is_drawn_against_what_varies(plan_of):
     with style():
         against_middle, points, _ = fairness.draw(plan_of())
         against_streams, _, _ = fairness.draw(plan_of("streams"))
@@ -131,15 +116,13 @@ def test_fairness_is_drawn_against_what_varies(plan_of: Callable[..., Source]) -
     assert points.filter(pl.col("activation_order") == "random")["starved"].to_list() == [0.0] * 4
 
 
-def test_one_network_has_no_bands_and_says_so(plan_of: Callable[..., Source]) -> None:
+def test_one_network_has_no_bands_and_says_so(plan_of):
     with style():
         _, _, caption = fairness.draw(plan_of("packaging", 1))
     assert "One network: no intervals" in caption
 
 
-def test_engines_of_real_tor_say_what_made_the_round_trips(
-    plan_of: Callable[..., Source], tmp_path: Path
-) -> None:
+def test_engines_of_real_tor_say_what_made_the_round_trips(plan_of, tmp_path):
     for file in plan_of("packaging", 1).summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     with style():
@@ -147,7 +130,7 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(
     assert "Round trips: those of the network, emulated" in caption
 
 
-def test_amounts_are_in_kib_per_second() -> None:
+def test_amounts_are_in_kib_per_second():
     assert [amount(level) for level in ("550KiBps", "1MiBps", "1024KBps", "9")] == [550, 1024, 1000, 9]
     with pytest.raises(ValueError, match="no amount"):
         amount("fast")

@@ -67,21 +67,19 @@ def seen(browser: webdriver.Chrome, file: Path, request: pytest.FixtureRequest) 
     return browser
 
 
-def test_nothing_is_wider_than_the_screen(seen: webdriver.Chrome) -> None:
+def test_nothing_is_wider_than_the_screen(seen):
     width, wide = seen.execute_script(WIDE)
     assert width <= seen.execute_script("return innerWidth")
     assert wide == []
 
 
-def test_every_figure_is_drawn(plan: PublishedPlan, seen: webdriver.Chrome) -> None:
+def test_every_figure_is_drawn(plan, seen):
     images = seen.execute_script(FIGURES)
     assert len(images) == len(plan.experiment.figures)
     assert all(complete and natural == 1020 and shown > 300 for complete, natural, shown in images)
 
 
-def test_the_console_is_silent_and_no_other_address_is_asked_for(
-    browser: webdriver.Chrome, file: Path
-) -> None:
+def test_the_console_is_silent_and_no_other_address_is_asked_for(browser, file):
     for log in ("browser", "performance"):
         browser.get_log(log)
     browser.get(file.as_uri())
@@ -96,7 +94,7 @@ def test_the_console_is_silent_and_no_other_address_is_asked_for(
     assert len([address for address in asked if address.startswith("file:")]) >= 1
 
 
-def test_on_paper_everything_is_open_and_navigation_is_gone(browser: webdriver.Chrome, file: Path) -> None:
+def test_on_paper_everything_is_open_and_navigation_is_gone(browser, file):
     browser.get(file.as_uri())
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:

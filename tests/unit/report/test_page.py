@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -68,14 +66,14 @@ def outline(text: str) -> Outline:
     return parsed
 
 
-def test_the_command_writes_the_same_page_each_time(plan: PublishedPlan, torsweep, text: str) -> None:
+def test_the_command_writes_the_same_page_each_time(plan, torsweep, text):
     for _ in range(2):
         assert torsweep(*plan.report())[0] == 0
         assert plan.page.read_text() == text
     assert SIGNATURE in text
 
 
-def test_a_page_needs_no_other_file_and_no_other_host(outline: Outline) -> None:
+def test_a_page_needs_no_other_file_and_no_other_host(outline):
     assert {tag for tag, _ in outline.elements} & {"script", "iframe", "object", "video", "audio"} == set()
     sources = [
         value for _, attributes in outline.elements for key, value in attributes.items() if key == "src"
@@ -86,13 +84,13 @@ def test_a_page_needs_no_other_file_and_no_other_host(outline: Outline) -> None:
     assert "default-src 'none'" in policy["content"]
 
 
-def test_style_sheets_ask_for_nothing(text: str) -> None:
+def test_style_sheets_ask_for_nothing(text):
     style = text[text.index("<style>") : text.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
 
 
-def test_links_within_the_page_lead_somewhere(outline: Outline) -> None:
+def test_links_within_the_page_lead_somewhere(outline):
     identifiers = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
     assert len(set(identifiers)) == len(identifiers)
     inner = {link["href"][1:] for link in outline.all("a") if link["href"].startswith("#")}
@@ -100,9 +98,7 @@ def test_links_within_the_page_lead_somewhere(outline: Outline) -> None:
     assert len(inner) >= 7
 
 
-def test_every_verdict_and_every_number_of_the_summary_is_there(
-    plan: PublishedPlan, outline: Outline
-) -> None:
+def test_every_verdict_and_every_number_of_the_summary_is_there(plan, outline):
     said = " ".join(outline.text.split())
     for claim in read_claims(plan.stage("summaries")).claims:
         where = f" ({claim.setting})" if claim.setting else ""
@@ -115,7 +111,7 @@ def test_every_verdict_and_every_number_of_the_summary_is_there(
         assert all(cell in said for cell in row), row
 
 
-def test_every_figure_has_its_words(plan: PublishedPlan, outline: Outline) -> None:
+def test_every_figure_has_its_words(plan, outline):
     images = outline.all("img")
     assert len(images) == len(plan.experiment.figures)
     for image, name in zip(images, plan.experiment.figures, strict=True):
@@ -125,14 +121,14 @@ def test_every_figure_has_its_words(plan: PublishedPlan, outline: Outline) -> No
         assert (image["width"], image["height"]) == ("326", "192")
 
 
-def test_networks_and_repetition_are_described(outline: Outline) -> None:
+def test_networks_and_repetition_are_described(outline):
     said = " ".join(outline.text.split())
     assert "3 relays, 1 authorities, 1 web clients, 1 bulk clients, 1 servers" in said
     command = "experiment=refill_sweep network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1"
     assert f"snakemake --cores 8 publish --config {command} 'warm_up=10 s' 'measured=60 s'" in said
 
 
-def test_networks_without_web_clients_that_pause_have_no_regime(plan: PublishedPlan) -> None:
+def test_networks_without_web_clients_that_pause_have_no_regime(plan):
     provenance = PlanTables.open(plan.stage("tables")).provenance
     found = describe_networks(plan.networks, provenance, load_experiment("starvation").traffic)
     assert found.table.header == ("network", "usable capacity, MiB/s")
@@ -140,14 +136,7 @@ def test_networks_without_web_clients_that_pause_have_no_regime(plan: PublishedP
     assert (found.table.notes, found.warnings, found.overload) == ((), (), None)
 
 
-def test_the_capacity_stands_beside_the_networks(plan: PublishedPlan) -> None:
-    folders = plan.stage("summaries"), plan.stage("figures")
-    page = render(gather(*folders, EXPERIMENT, plan.networks))
-    networks = page[page.index('<section id="networks">') : page.index('<section id="provenance">')]
-    assert re.search(r"0\.1: relay\d \((guard|exit|guard_exit)\)", networks)
-
-
-def test_an_overload_stands_at_the_top(plan: PublishedPlan, text: str, tmp_path: Path) -> None:
+def test_an_overload_stands_at_the_top(plan, text, tmp_path):
     assert "Overloaded." not in text
     crowded = []
     provenance = PlanTables.open(plan.stage("tables")).provenance
@@ -169,23 +158,21 @@ def test_an_overload_stands_at_the_top(plan: PublishedPlan, text: str, tmp_path:
     ("engine", "said"),
     [("cellsim", "The times of real tor may differ."), ("shadow", "own TCP."), ("emulation", "")],
 )
-def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(
-    plan: PublishedPlan, engine: str, said: str
-) -> None:
+def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(plan, engine, said):
     page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
     top = render(replace(page, provenance=replace(page.provenance, engine=engine))).partition("<nav")[0]
     assert ('class="model"' in top) == bool(said)
     assert said in top
 
 
-def test_how_much_relays_were_used_is_said(plan: PublishedPlan, outline: Outline) -> None:
+def test_how_much_relays_were_used_is_said(plan, outline):
     plan_json = json.loads((plan.stage("summaries") / "plan.json").read_text())
     measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")
     (mean,) = measures.filter(**plan_json["baseline"])["mean"]
     assert f"Utilisation in the baselineall {mean:.3f} [" in " ".join(outline.text.split())
 
 
-def test_public_tor_stands_beside_the_runs(plan: PublishedPlan) -> None:
+def test_public_tor_stands_beside_the_runs(plan):
     page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
     assert "Beside public Tor" not in render(page)
     public = pl.DataFrame({"file": ["onionperf-2019.json"]})
@@ -199,9 +186,7 @@ def test_public_tor_stands_beside_the_runs(plan: PublishedPlan) -> None:
 
 
 @pytest.mark.parametrize("pairing", ["free", "paths"])
-def test_a_page_says_that_clients_have_common_paths(
-    plan: PublishedPlan, tmp_path: Path, pairing: str
-) -> None:
+def test_a_page_says_that_clients_have_common_paths(plan, tmp_path, pairing):
     file = tmp_path / "refill_sweep" / "experiment.yaml"
     file.parent.mkdir()
     file.write_text(f"{EXPERIMENT.read_text()}\npairing: {pairing}\n")
@@ -209,7 +194,7 @@ def test_a_page_says_that_clients_have_common_paths(
     assert ("the same in every variant of a network" in page) == (pairing == "paths")
 
 
-def test_what_a_file_says_is_text_and_no_markup(plan: PublishedPlan, tmp_path: Path) -> None:
+def test_what_a_file_says_is_text_and_no_markup(plan, tmp_path):
     hostile = copied(plan, tmp_path / "plan")
     file = hostile.stage("summaries") / "claims.json"
     document = json.loads(file.read_text())
@@ -252,9 +237,7 @@ def _network_left_out(plan: PublishedPlan) -> str:
     "damage",
     [_without_figure, _damaged_figure, _without_summary, _network_sampled_anew, _network_left_out],
 )
-def test_what_is_missing_or_damaged_is_one_line_and_no_page(
-    plan: PublishedPlan, torsweep, tmp_path: Path, damage
-) -> None:
+def test_what_is_missing_or_damaged_is_one_line_and_no_page(plan, torsweep, tmp_path, damage):
     damaged = copied(plan, tmp_path / "plan")
     damaged.page.unlink(missing_ok=True)
     expected = damage(damaged)
@@ -265,7 +248,7 @@ def test_what_is_missing_or_damaged_is_one_line_and_no_page(
     assert not damaged.page.exists()
 
 
-def test_numbers_in_words() -> None:
+def test_numbers_in_words():
     nan = float("nan")
     assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "-0.031 [-1.000, over 1,000]"
     assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"

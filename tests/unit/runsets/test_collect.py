@@ -24,7 +24,7 @@ def runs(tmp_path: Path) -> list[Path]:
     return write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
 
 
-def test_every_row_after_the_warm_up_is_there_once(runs: list[Path], tmp_path: Path) -> None:
+def test_every_row_after_the_warm_up_is_there_once(runs, tmp_path):
     collect(runs, tmp_path / "tables", network="ci")
     table = pl.read_parquet(tmp_path / "tables/streams.parquet")
     ends_us = pl.col("start_us") + pl.col("observed_us")
@@ -40,7 +40,7 @@ def test_every_row_after_the_warm_up_is_there_once(runs: list[Path], tmp_path: P
     assert pl.read_parquet(tmp_path / "tables/relays.parquet")["second"].min() == 10
 
 
-def test_of_a_page_all_objects_stay_or_none(runs: list[Path], tmp_path: Path) -> None:
+def test_of_a_page_all_objects_stay_or_none(runs, tmp_path):
     one = pl.read_parquet(runs[0] / "streams.parquet").head(1)
     # Two pages of two objects: both end before the warm-up does, or the second object goes on.
     objects = [(1, 1, 1, 2), (1, 2, 2, 3), (2, 1, 4, 5), (2, 2, 5, 20)]
@@ -60,7 +60,7 @@ def test_of_a_page_all_objects_stay_or_none(runs: list[Path], tmp_path: Path) ->
     assert table["stream"].to_list() == [2_000_001, 2_000_002]
 
 
-def test_clients_without_downloads_are_listed(runs: list[Path], tmp_path: Path) -> None:
+def test_clients_without_downloads_are_listed(runs, tmp_path):
     """A client of the network that began nothing, and when the others got their latest byte."""
     streams = pl.read_parquet(runs[0] / "streams.parquet").filter(pl.col("client") != "web2")
     streams.write_parquet(runs[0] / "streams.parquet")
@@ -79,7 +79,7 @@ def test_clients_without_downloads_are_listed(runs: list[Path], tmp_path: Path) 
         assert (row["latest_byte_us"], row["latest_known"]) == (max(got), True)
 
 
-def test_the_tables_know_where_they_come_from(runs: list[Path], tmp_path: Path) -> None:
+def test_the_tables_know_where_they_come_from(runs, tmp_path):
     collect(runs, tmp_path / "tables", network="ci", plan="main")
     for name in ("streams", "relays", "progress"):
         provenance = read_provenance(tmp_path / f"tables/{name}.parquet")
@@ -92,14 +92,7 @@ def test_the_tables_know_where_they_come_from(runs: list[Path], tmp_path: Path) 
     assert len(list(provenance.variants())) == 6
 
 
-def test_levels_sort_as_in_the_experiment(runs: list[Path], tmp_path: Path) -> None:
-    collect(runs, tmp_path / "tables", network="ci")
-    streams = PlanTables.open(tmp_path / "tables").streams(["kind"])
-    assert streams["refill_interval"].unique().sort().to_list() == ["1000ms", "100ms", "10ms"]
-    assert streams["kind"].unique().sort().to_list() == ["web", "bulk"]
-
-
-def test_the_same_runs_give_the_same_bytes_on_every_machine(runs: list[Path], tmp_path: Path) -> None:
+def test_the_same_runs_give_the_same_bytes_on_every_machine(runs, tmp_path):
     collect(runs, tmp_path / "a", network="ci")
     for number, run in enumerate(runs):
         _edit(run / "provenance.json", wall_s=number, peak_memory_bytes=number, machine={"cpu": "another"})
@@ -124,7 +117,7 @@ def _refused(runs: list[Path], tmp_path: Path) -> str:
     return str(error.value)
 
 
-def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused(runs, tmp_path):
     (runs[3] / "provenance.json").unlink()
     message = _refused(runs, tmp_path)
     assert str(runs[3]) in message
@@ -136,23 +129,15 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
     [
         ("run.json", {"format_version": 2}, "is not the document expected here"),
         ("run.json", {"era": "today"}, "era: cannot stand in one table"),
-        ("run.json", {"duration_ns": 11_000_000_000}, "duration_ns: cannot stand in one table"),
         ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
         ("run.json", {"tor_build": "0.4.9.3-1a2b3c4d"}, "tor_build: cannot stand in one table"),
-        (
-            "run.json",
-            {"paths": {"web1": [["relay1", "relay2", "relay3"]]}},
-            "paths: cannot stand in one table",
-        ),
         ("run.json", {"network_sha256": "0" * 64}, "ran on another network"),
         ("run.json", {"seed": 1}, "same variant and seed"),
         ("provenance.json", {"engine_version": None}, "engine_version: missing key"),
         ("provenance.json", {"run_sha256": "0" * 64}, "run.json: has changed since the engine ran"),
     ],
 )
-def test_runs_that_do_not_belong_together(
-    runs: list[Path], tmp_path: Path, file: str, changes: dict[str, object], words: str
-) -> None:
+def test_runs_that_do_not_belong_together(runs, tmp_path, file, changes, words):
     _edit(runs[-1] / file, **changes)
     assert words in _refused(runs, tmp_path)
 
@@ -176,16 +161,14 @@ def _with_tors(runs: list[Path], builds: list[str], **changes: object) -> list[P
     return made
 
 
-def test_levels_of_tor_are_builds_that_the_tables_name(runs: list[Path], tmp_path: Path) -> None:
+def test_levels_of_tor_are_builds_that_the_tables_name(runs, tmp_path):
     collect(_with_tors(runs, [STOCK, BRANCH]), tmp_path / "tables", network="ci")
     provenance = read_provenance(tmp_path / "tables/streams.parquet")
     assert provenance.builds == {"stock": [STOCK], "branch": [BRANCH]}
     assert provenance.engine_version == f"3.3.0, tor {STOCK} (stock), {BRANCH} (branch)"
 
 
-def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(
-    runs: list[Path], tmp_path: Path
-) -> None:
+def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(runs, tmp_path):
     made = _with_tors(runs, [STOCK, BRANCH])
     _edit(made[-1] / "run.json", tor_build="0.4.9.3-cccccccccccc")
     message = _refused(made, tmp_path)
@@ -193,15 +176,13 @@ def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(
     assert f"got ['0.4.9.3-cccccccccccc']; accepted: ['{BRANCH}']" in message
 
 
-def test_another_version_of_the_engine_beside_two_builds_is_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_another_version_of_the_engine_beside_two_builds_is_refused(runs, tmp_path):
     made = _with_tors(runs, [STOCK, BRANCH])
     _edit(made[-1] / "provenance.json", engine_version=f"3.4.0, tor {BRANCH}")
     assert "engine_version: cannot stand in one table" in _refused(made, tmp_path)
 
 
-def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(
-    runs: list[Path], tmp_path: Path
-) -> None:
+def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(runs, tmp_path):
     again = _with_tors(runs, [STOCK, STOCK], repeat=1)
     collect(again, tmp_path / "again", network="ci")
     for run in again:
@@ -209,18 +190,18 @@ def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(
     assert "tor: the levels stock and branch of tor are the same build" in _refused(again, tmp_path)
 
 
-def test_a_provenance_that_says_nothing_is_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_a_provenance_that_says_nothing_is_refused(runs, tmp_path):
     (runs[0] / "provenance.json").write_text("{}")
     assert "has no checksums" in _refused(runs, tmp_path)
 
 
-def test_a_missing_replicate_is_named(runs: list[Path], tmp_path: Path) -> None:
+def test_a_missing_replicate_is_named(runs, tmp_path):
     message = _refused(runs[:-1], tmp_path)
     assert "seed 2" in message
     assert "refill_interval=10ms+circuit_policy=round_robin" in message
 
 
-def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> None:
+def test_a_folder_not_named_by_its_variant(runs, tmp_path):
     renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms+circuit_policy=ewma"))
     assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
 
@@ -232,13 +213,13 @@ def _flip_a_bit(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
-def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
+def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs, tmp_path, name):
     _flip_a_bit(runs[0] / name)
     assert f"{name}: has changed: its SHA-256 is not the one in provenance.json" in _refused(runs, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
-def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
+def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs, tmp_path, name):
     collect(runs, tmp_path / "tables", network="ci")
     PlanTables.open(tmp_path / "tables")
     _flip_a_bit(tmp_path / "tables" / name)
@@ -246,17 +227,17 @@ def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path
         PlanTables.open(tmp_path / "tables")
 
 
-def test_a_load_has_a_network_of_its_own(tmp_path: Path) -> None:
+def test_a_load_has_a_network_of_its_own(tmp_path):
     runs = write_sweep(tmp_path / "runs", {"load": ["0.5", "1"]}, run_seeds=(1,), size=SMALL)
     assert collect(runs, tmp_path / "tables", network="ci").knobs == {"load": ["0.5", "1"]}
 
 
-def test_other_knobs_are_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_other_knobs_are_refused(runs, tmp_path):
     other = write_run(tmp_path / "other", {"circuit_policy": "ewma"}, 1, SMALL)
     assert "varies other knobs" in _refused([*runs, other], tmp_path)
 
 
-def test_tables_of_nobody(tmp_path: Path) -> None:
+def test_tables_of_nobody(tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "streams.parquet")
     record_tables(tmp_path)
     with pytest.raises(InputError, match="not the document expected here"):
@@ -272,7 +253,7 @@ def _ask_for_progress(run: Path) -> None:
     _edit(run / "run.json", tables={"progress": True})
 
 
-def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path: Path) -> None:
+def test_progress_is_gathered_where_it_was_asked_for(runs, tmp_path):
     assert not collect(runs, tmp_path / "tables", network="ci").records
     assert pl.read_parquet(tmp_path / "tables/progress.parquet").is_empty()
     _ask_for_progress(runs[0])
@@ -289,7 +270,7 @@ def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path:
     assert table.join(streams, on=keys, how="anti").is_empty()
 
 
-def test_tables_of_measures_are_gathered_and_cut_by_time(runs: list[Path], tmp_path: Path) -> None:
+def test_tables_of_measures_are_gathered_and_cut_by_time(runs, tmp_path):
     collect(runs, tmp_path / "tables", network="ci")
     tables = PlanTables.open(tmp_path / "tables")
     assert tables.circuits(["launched_us"])["launched_us"].min() >= 10_000_000
@@ -303,7 +284,7 @@ def test_tables_of_measures_are_gathered_and_cut_by_time(runs: list[Path], tmp_p
     assert set(rates["usable_bytes_per_s"]) == {RELAY_BYTES_PER_S}
 
 
-def test_a_run_may_lack_tables_of_measures_and_its_network(runs: list[Path], tmp_path: Path) -> None:
+def test_a_run_may_lack_tables_of_measures_and_its_network(runs, tmp_path):
     for run in runs:
         for name in ("circuits", "received", "wire", "round_trips", "costs"):
             (run / f"{name}.parquet").unlink()
@@ -319,7 +300,7 @@ def test_a_run_may_lack_tables_of_measures_and_its_network(runs: list[Path], tmp
     assert tables.relay_rates().is_empty()
 
 
-def test_a_network_that_is_no_longer_the_one_of_its_runs_is_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_a_network_that_is_no_longer_the_one_of_its_runs_is_refused(runs, tmp_path):
     file = next((runs[0].parent / "networks").rglob("network.json"))
     file.write_text(file.read_text() + " ")
     assert "has changed since it was run on" in _refused(runs, tmp_path)

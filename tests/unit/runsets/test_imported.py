@@ -29,7 +29,7 @@ def rows(one: Import, schema: Any) -> pl.DataFrame:
     return read_table(one.folder / one.runs[0].folder, schema)
 
 
-def test_downloads_have_the_times_that_tgen_reports(imported: Import) -> None:
+def test_downloads_have_the_times_that_tgen_reports(imported):
     columns = ["kind", "start_us", "half_us", "most_us", "last_byte_after_command_us", "latest_byte_us"]
     columns += ["outcome", "bytes_got"]
     streams = rows(imported, STREAMS).filter(pl.col("client") == "perfclient1exit").select(columns)
@@ -42,18 +42,18 @@ def test_downloads_have_the_times_that_tgen_reports(imported: Import) -> None:
     ]
 
 
-def test_a_download_that_was_cut_off_was_seen_until_the_end(imported: Import) -> None:
+def test_a_download_that_was_cut_off_was_seen_until_the_end(imported):
     (cut,) = rows(imported, STREAMS).filter(outcome="unfinished").iter_rows(named=True)
     assert (cut["bytes_wanted"], cut["observed_us"]) == (1_048_576, (END_S - 110) * 1_000_000)
     assert cut["server"] == "server1exit"
 
 
-def test_markov_clients_ask_for_what_they_get(imported: Import) -> None:
+def test_markov_clients_ask_for_what_they_get(imported):
     (download,) = rows(imported, STREAMS).filter(kind="markov").iter_rows(named=True)
     assert download["bytes_wanted"] == download["bytes_got"] == 20_000
 
 
-def test_perf_clients_of_onion_services_have_a_kind_of_their_own(tmp_path: Path) -> None:
+def test_perf_clients_of_onion_services_have_a_kind_of_their_own(tmp_path):
     from tests.made_tornet import CLIENTS
 
     clients = {"perfclient2onionservice": CLIENTS["perfclient1exit"]}
@@ -61,7 +61,7 @@ def test_perf_clients_of_onion_services_have_a_kind_of_their_own(tmp_path: Path)
     assert set(rows(one, STREAMS)["kind"]) == {"onion"}
 
 
-def test_circuits_are_launched_when_tor_says(imported: Import) -> None:
+def test_circuits_are_launched_when_tor_says(imported):
     columns = ["client", "circuit", "launched_us", "built_us", "closed_us", "close_reason", "path"]
     assert rows(imported, CIRCUITS).select(columns).rows() == [
         ("markovclient1exit", 1, 25_000_000, 25_750_000, None, None, "relay1guard"),
@@ -70,7 +70,7 @@ def test_circuits_are_launched_when_tor_says(imported: Import) -> None:
     ]
 
 
-def test_bytes_of_relays_count_in_the_second_in_which_tor_told_of_them(imported: Import) -> None:
+def test_bytes_of_relays_count_in_the_second_in_which_tor_told_of_them(imported):
     relays = rows(imported, RELAYS_TABLE)
     told = (
         relays.filter(pl.col("bytes_in") > 0)
@@ -85,7 +85,7 @@ def test_bytes_of_relays_count_in_the_second_in_which_tor_told_of_them(imported:
     assert relays.height == END_S * len(RELAYS)
 
 
-def test_payload_is_counted_in_the_second_in_which_it_came(imported: Import) -> None:
+def test_payload_is_counted_in_the_second_in_which_it_came(imported):
     received = rows(imported, RECEIVED)
     assert received.group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind").rows() == [
         ("markov", 20_100),
@@ -102,28 +102,28 @@ def test_payload_is_counted_in_the_second_in_which_it_came(imported: Import) -> 
     assert received.filter(kind="markov")["second"].to_list() == [63]
 
 
-def test_every_table_fits_its_columns(imported: Import) -> None:
+def test_every_table_fits_its_columns(imported):
     for schema in (STREAMS, CIRCUITS, RELAYS_TABLE, RECEIVED, ROUND_TRIPS, COSTS):
         validate(rows(imported, schema), schema, Path("table"))
     assert rows(imported, ROUND_TRIPS).is_empty()
     assert rows(imported, COSTS).is_empty()
 
 
-def test_the_import_says_what_it_is_of(imported: Import) -> None:
+def test_the_import_says_what_it_is_of(imported):
     (run,) = open_import(imported.folder).runs
     assert (run.name, run.read, run.network_seed, run.shadow_seed) == ("tornet", "logs", 1, 7)
     assert (run.duration_s, run.tgen, run.oniontrace) == (END_S, ["1.1.2"], ["1.0.0"])
     assert run.downloads == {"complete": 4, "failed": 0, "timeout": 1, "unfinished": 1}
 
 
-def test_a_configuration_may_leave_the_seed_out(tmp_path: Path) -> None:
+def test_a_configuration_may_leave_the_seed_out(tmp_path):
     folder = tornet(tmp_path / "tornet")
     (folder / "shadow.config.yaml").write_text("general:\nhosts: {}\n")
     (run,) = import_simulations([folder], tmp_path / "import").runs
     assert run.shadow_seed is None
 
 
-def test_parsed_files_give_the_numbers_of_the_logs(imported: Import, tmp_path: Path) -> None:
+def test_parsed_files_give_the_numbers_of_the_logs(imported, tmp_path):
     """But for what they do not tell: Markov clients, downloads cut off, fractions of seconds of circuits."""
     parsed = import_simulations([parsed_tornet(tmp_path / "parsed")], tmp_path / "import-parsed")
     told = rows(imported, STREAMS).filter(pl.col("kind") != "markov", pl.col("outcome") != "unfinished")
@@ -138,7 +138,7 @@ def test_parsed_files_give_the_numbers_of_the_logs(imported: Import, tmp_path: P
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_packed_logs_give_the_same_tables(suffix: str, pack: Any, imported: Import, tmp_path: Path) -> None:
+def test_packed_logs_give_the_same_tables(suffix, pack, imported, tmp_path):
     folder = tornet(tmp_path / "packed")
     for log in list(folder.glob("shadow.data/hosts/*/*.stdout")):
         log.with_name(f"{log.name}{suffix}").write_bytes(pack(log.read_bytes()))
@@ -148,16 +148,14 @@ def test_packed_logs_give_the_same_tables(suffix: str, pack: Any, imported: Impo
         assert rows(packed, schema).equals(rows(imported, schema))
 
 
-def test_logs_of_shadow_2_have_the_host_in_their_names(imported: Import, tmp_path: Path) -> None:
+def test_logs_of_shadow_2_have_the_host_in_their_names(imported, tmp_path):
     folder = tornet(tmp_path / "shadow2")
     for log in list(folder.glob("shadow.data/hosts/*/*.stdout")):
         log.rename(log.with_name(f"{log.parent.name}.{log.name}"))
     assert rows(import_simulations([folder], tmp_path / "again"), STREAMS).equals(rows(imported, STREAMS))
 
 
-def test_the_command_names_an_import(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_an_import(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tornet(tmp_path / "one"), tornet(tmp_path / "two", {"perfclient1exit": _other()}, network=2)
     with pytest.raises(SystemExit) as ended:

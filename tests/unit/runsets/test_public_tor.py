@@ -165,14 +165,8 @@ def test_tor_metrics_of_tornettools(tmp_path: Path) -> None:
         ({"type": "onionperf", "version": "1.0", "data": {}}, "version: is of another version, got '1.0'"),
         ({"type": "onionperf", "version": "5.0", "data": {}}, "accepted: 2, 3, 4"),
         (_analysis([]), "holds no measured value"),
-        (
-            _analysis([{**_stream(51_200, last_s=1.0), "time_info": {}}]),
-            "time_info.usecs-to-command: missing key",
-        ),
-        (
-            {**TOR_METRICS, "circuit_rtt": ["soon"]},
-            "circuit_rtt[0]: is not accepted, got 'soon'",
-        ),
+        (_analysis([{**_stream(51_200, last_s=1.0), "time_info": {}}]), "time_info.usecs-to-command"),
+        ({**TOR_METRICS, "circuit_rtt": ["soon"]}, "circuit_rtt[0]: is not accepted, got 'soon'"),
     ],
 )
 def test_other_content_is_one_line(tmp_path: Path, document: object, says: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.several_sources import FAST, SLOW, MakeRun, found_runs, refill_sweep
+from tests.several_sources import FAST, SLOW, found_runs, refill_sweep
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
@@ -20,7 +20,7 @@ BOTH = "shadow,emulation"
 @pytest.mark.parametrize(
     "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"]
 )
-def test_a_name_is_read_back(text: str) -> None:
+def test_a_name_is_read_back(text):
     assert RunSource.parse(text).label == text
 
 
@@ -33,12 +33,12 @@ def test_a_name_is_read_back(text: str) -> None:
         ("emulation+tcp=linux", "has a transport of its own"),
     ],
 )
-def test_a_name_that_can_be_none_is_refused(text: str, refused: str) -> None:
+def test_a_name_that_can_be_none_is_refused(text, refused):
     with pytest.raises(InputError, match=re.escape(refused)):
         RunSource.parse(text)
 
 
-def test_two_different_sources_are_compared() -> None:
+def test_two_different_sources_are_compared():
     assert [one.label for one in parse_sources("emulation, cellsim")] == ["emulation", "cellsim"]
     assert parse_sources("emulation_vs_cellsim") == parse_sources("emulation,cellsim")
     for text in ("cellsim", "cellsim,cellsim"):
@@ -46,12 +46,12 @@ def test_two_different_sources_are_compared() -> None:
             parse_sources(text)
 
 
-def test_a_plan_that_turns_the_transport_is_refused() -> None:
+def test_a_plan_that_turns_the_transport_is_refused():
     with pytest.raises(InputError, match="emulation_tcp turns tcp itself"):
         require_held(refill_sweep().plan("emulation_tcp"))
 
 
-def test_a_run_has_the_source_that_its_place_names(make_run: MakeRun) -> None:
+def test_a_run_has_the_source_that_its_place_names(make_run):
     make_run("shadow", SLOW, 1)
     make_run("shadow", SLOW, 1, draws=3)
     make_run("cellsim+tcp=linux_6_18", SLOW, 1)
@@ -80,9 +80,7 @@ def test_a_run_has_the_source_that_its_place_names(make_run: MakeRun) -> None:
         ({"era": "today"}, "era"),
     ],
 )
-def test_runs_that_differ_in_something_else_are_refused(
-    make_run: MakeRun, second: dict[str, object], key: str
-) -> None:
+def test_runs_that_differ_in_something_else_are_refused(make_run, second, key):
     make_run("shadow", SLOW, 1)
     make_run("emulation", SLOW, 1)
     other = make_run("emulation", FAST, 1, **second)
@@ -90,7 +88,7 @@ def test_runs_that_differ_in_something_else_are_refused(
         gather_provenance(found_runs(Path(), BOTH), "ci", "main")
 
 
-def test_another_traffic_is_refused(make_run: MakeRun) -> None:
+def test_another_traffic_is_refused(make_run):
     traffic = dict(read_run(make_run("shadow", SLOW, 1)).traffic)
     traffic["web"] = traffic["web"].model_copy(update={"response_bytes": 5})
     make_run("emulation", SLOW, 1, traffic=traffic)
@@ -98,6 +96,6 @@ def test_another_traffic_is_refused(make_run: MakeRun) -> None:
         gather_provenance(found_runs(Path(), BOTH), "ci", "main")
 
 
-def test_a_variant_goes_on_with_the_levels_of_its_source() -> None:
+def test_a_variant_goes_on_with_the_levels_of_its_source():
     source = RunSource.parse("cellsim+tcp=linux_6_18")
     assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"

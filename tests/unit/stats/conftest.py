@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.synthetic import write_sweep
+from tests.synthetic import gathered, write_sweep
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, summarize
 
@@ -21,8 +20,7 @@ def experiment() -> Experiment:
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
     folder = tmp_path_factory.mktemp("sweep")
-    collect(write_sweep(folder / "runs", run_seeds=(1, 2, 3, 4)), folder / "tables", network="ci")
-    return PlanTables.open(folder / "tables")
+    return gathered(write_sweep(folder / "runs", run_seeds=(1, 2, 3, 4)), folder)
 
 
 @pytest.fixture(scope="session")

@@ -12,14 +12,13 @@ from plotting import latency_breakdown, latency_over_time, latency_percentiles, 
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.analyses import analysis_of
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_waits import SHARES
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
@@ -39,8 +38,7 @@ def followed() -> Experiment:
 def followed_tables(followed: Experiment, tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
     folder = tmp_path_factory.mktemp("followed")
     runs = write_sweep(folder / "runs", followed.plan("main").knobs, [1, 2, 3], SMALL, "refill_waits")
-    collect(runs, folder / "tables", network="ci")
-    return PlanTables.open(folder / "tables")
+    return gathered(runs, folder)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +46,7 @@ def followed_summary(followed: Experiment, followed_tables: PlanTables) -> Summa
     return summarize(followed_tables, followed)
 
 
-def test_means_add_up_to_the_mean_time_of_the_followed(
-    followed_tables: PlanTables, followed_summary: Summary
-) -> None:
+def test_means_add_up_to_the_mean_time_of_the_followed(followed_tables, followed_summary):
     columns = ("client", "stream", "kind", "first_byte_us")
     keys = ["seed", *followed_tables.knobs]
     ways = followed_tables.breakdown(("client", "stream", "byte")).filter(pl.col("byte") == "first").unique()
@@ -66,7 +62,7 @@ def test_means_add_up_to_the_mean_time_of_the_followed(
     assert (both["first_byte_us"] - both["mean_ms"]).abs().max() < 1e-6
 
 
-def test_planted_shares_are_found_in_every_slice(followed_summary: Summary) -> None:
+def test_planted_shares_are_found_in_every_slice(followed_summary):
     means = followed_summary["breakdown"].filter(pl.col("kind") == "web", pl.col("byte") == "first")
     # With about fifty downloads a run, none or one lies in the last hundredth.
     assert set(means["slice"]) >= set(SLICES[:-1])
@@ -81,7 +77,7 @@ def test_planted_shares_are_found_in_every_slice(followed_summary: Summary) -> N
     assert (sums["share"] - 1).abs().max() < 1e-9
 
 
-def test_groups_are_the_sums_of_their_parts(followed_tables: PlanTables, followed_summary: Summary) -> None:
+def test_groups_are_the_sums_of_their_parts(followed_tables, followed_summary):
     means, groups = followed_summary["breakdown"], followed_summary["breakdown_groups"]
     keys = [*followed_tables.knobs, "kind", "byte", "slice"]
     assert groups.group_by(keys).len()["len"].unique().to_list() == [len(GROUPS)]
@@ -101,21 +97,7 @@ def test_groups_are_the_sums_of_their_parts(followed_tables: PlanTables, followe
     assert (of_time["share"] - 1).abs().max() < 1e-9
 
 
-def test_slices_are_in_the_order_of_times(followed_summary: Summary) -> None:
-    means = followed_summary["breakdown"].filter(
-        pl.col("kind") == "web",
-        pl.col("byte") == "first",
-        pl.col("refill_interval") == "1000ms",
-        pl.col("circuit_policy") == "ewma",
-    )
-    sums = dict(means.group_by("slice").agg(pl.col("mean_ms").sum()).iter_rows())
-    in_order = [sums[name] for name in SLICES[1:-1]]
-    assert in_order == sorted(in_order) and in_order[0] < in_order[-1]
-
-
-def test_the_way_drawn_is_whole_and_of_the_median_download(
-    followed_tables: PlanTables, followed_summary: Summary
-) -> None:
+def test_the_way_drawn_is_whole_and_of_the_median_download(followed_tables, followed_summary):
     way = followed_summary["breakdown_path"]
     assert set(way["kind"]) == {"web"} and way["seed"].unique().to_list() == [1]
     for _, own in way.group_by("refill_interval", "circuit_policy", maintain_order=True):
@@ -124,7 +106,7 @@ def test_the_way_drawn_is_whole_and_of_the_median_download(
         assert own["start_ms"].to_list() == pytest.approx([0.0, *ends[:-1]])
 
 
-def test_claims_about_shares_are_judged(followed: Experiment, followed_tables: PlanTables) -> None:
+def test_claims_about_shares_are_judged(followed, followed_tables):
     analysis = analyse(followed_tables, followed)
     # Shares that are all alike say nothing of their spread.
     spread = pl.col("share") * (1 + pl.col("seed") / 100)
@@ -146,7 +128,7 @@ def test_claims_about_shares_are_judged(followed: Experiment, followed_tables: P
         assert judge(claim, analysis, {}).verdict == verdict
 
 
-def test_a_share_is_of_the_networks_of_its_level() -> None:
+def test_a_share_is_of_the_networks_of_its_level():
     wanted = {"kind": "web", "byte": "first", "group": "bucket"}
     rows = [
         {"seed": seed, "scale": scale, **wanted, "share": 0.3}
@@ -162,7 +144,7 @@ def test_a_share_is_of_the_networks_of_its_level() -> None:
     assert [list(question.values) for question in claim.questions(analysis, levels)] == [[0.3, 0.3]]
 
 
-def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: Path) -> None:
+def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path):
     size = Size(web_clients=20, bulk_clients=10, relays=2, warm_up_s=10, duration_s=60)
     followed = load_experiment(EXPERIMENTS / "refill_waits")
     runs = write_sweep(tmp_path / "runs", followed.plan("main").knobs, [1], size, "refill_waits")
@@ -173,8 +155,7 @@ def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: 
         document = json.loads((run / "provenance.json").read_text())
         document["followed_downloads"] = {"followed": 9, "first_bytes": 8, "whole": 7, "no_record": 1}
         (run / "provenance.json").write_text(json.dumps({**document, "clocks": [clock, unknown]}))
-    collect(runs, tmp_path / "tables", network="ci")
-    tables = PlanTables.open(tmp_path / "tables")
+    tables = gathered(runs, tmp_path)
     summary = summarize(tables, followed)
     counts, clocks = summary["breakdown_counts"], summary["breakdown_clocks"]
     assert len(counts) == 4 * len(runs)
@@ -193,7 +174,7 @@ def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: 
     assert f"{many} shared, {many} unknown" in text
 
 
-def test_figures_that_need_followed_downloads_say_so() -> None:
+def test_figures_that_need_followed_downloads_say_so():
     figures = ["ttfb_cdf", "latency_breakdown"]
     without = load_experiment(EXPERIMENTS / "scheduler_choice", {"figures": figures})
     with pytest.raises(
@@ -204,7 +185,7 @@ def test_figures_that_need_followed_downloads_say_so() -> None:
         load_experiment(EXPERIMENTS / "refill_waits", {"tracing": {"downloads": 0}})
 
 
-def test_a_word_that_nobody_knows_is_refused(followed_tables: PlanTables, tmp_path: Path) -> None:
+def test_a_word_that_nobody_knows_is_refused(followed_tables, tmp_path):
     frame = pl.read_parquet(followed_tables.directory / "breakdown.parquet").select(list(BREAKDOWN.polars))
     validate(frame, BREAKDOWN, tmp_path)
     with pytest.raises(InputError, match=r"unknown word.*somewhere"):
@@ -214,7 +195,7 @@ def test_a_word_that_nobody_knows_is_refused(followed_tables: PlanTables, tmp_pa
 @pytest.mark.parametrize(
     "module", [latency_breakdown, latency_percentiles, latency_over_time, latency_waterfall]
 )
-def test_figures_are_drawn_from_the_files(followed_summary: Summary, tmp_path: Path, module) -> None:
+def test_figures_are_drawn_from_the_files(followed_summary, tmp_path, module):
     write_summary(followed_summary, tmp_path / "summaries")
     with style():
         figure, points, caption = module.draw(Source(tmp_path / "summaries"))

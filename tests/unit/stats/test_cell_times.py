@@ -11,10 +11,9 @@ import pytest
 from plotting import cell_density, cell_stages
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
@@ -31,8 +30,7 @@ def traced() -> Experiment:
 def traced_tables(traced: Experiment, tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
     folder = tmp_path_factory.mktemp("traced")
     runs = write_sweep(folder / "runs", traced.plan("main").knobs, [1, 2, 3], SMALL, "cell_trace")
-    collect(runs, folder / "tables", network="ci")
-    return PlanTables.open(folder / "tables")
+    return gathered(runs, folder)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,7 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
     return frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
 
 
-def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
+def test_each_stage_has_the_planted_time(traced_summary):
     times = traced_summary["cell_times"]
     relaying, writing = (section(times, "kist_10ms", "all", stage) for stage in ("relaying", "writing"))
     assert relaying["median_ms"].to_list() == pytest.approx([RELAYING_NS / 1e6])
@@ -58,7 +56,7 @@ def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
         assert quiet == pytest.approx(2 * wait_ns / 1e6, rel=0.05)
 
 
-def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary) -> None:
+def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary):
     runs = traced_summary["cell_runs"]
     by = ["scheduler", "seed", "host", "circuits", "direction", "command", "queue"]
     whole = runs.filter(pl.col("stage") == "total").select(*by, "mean_ms")
@@ -68,7 +66,7 @@ def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary
     assert np.allclose(both["mean_ms"], both["sum"], rtol=1e-12)
 
 
-def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary: Summary) -> None:
+def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary):
     runs = traced_summary["cell_runs"].filter(pl.col("stage") == "total", pl.col("circuits") == "all")
     assert set(runs.filter(pl.col("direction") != "inward")["cell_count"]) == {CELLS}
     assert runs.filter(pl.col("direction") == "inward").is_empty()
@@ -78,7 +76,7 @@ def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summar
     assert traced_summary["cell_counts"]["passages"].to_list() == [CELLS] * 24
 
 
-def test_the_load_of_a_relay_is_over_networks(traced_summary: Summary) -> None:
+def test_the_load_of_a_relay_is_over_networks(traced_summary):
     counts = traced_summary["cell_counts"].filter(
         pl.col("scheduler") == "vanilla", pl.col("host") == "relay2"
     )
@@ -90,7 +88,7 @@ def test_the_load_of_a_relay_is_over_networks(traced_summary: Summary) -> None:
     assert row["cpu_share"] == counts["cpu_share"].max()
 
 
-def test_claims_about_cells_are_judged(traced_summary: Summary) -> None:
+def test_claims_about_cells_are_judged(traced_summary):
     assert {verdict.claim: verdict.verdict for verdict in traced_summary.verdicts} == {
         "kist_takes_milliseconds": "holds",
         "vanilla_takes_less_than_one": "holds",
@@ -107,16 +105,14 @@ def test_claims_about_cells_are_judged(traced_summary: Summary) -> None:
         (3, {"stage": "writing"}),
     ],
 )
-def test_claims_that_the_cells_speak_against_are_contradicted(
-    number: int, changes: dict[str, str], traced: Experiment, traced_tables: PlanTables
-) -> None:
+def test_claims_that_the_cells_speak_against_are_contradicted(number, changes, traced, traced_tables):
     claim = {**traced.claims[number], **changes}
     (verdict,) = summarize(traced_tables, traced.model_copy(update={"claims": (claim,)})).verdicts
     assert verdict.verdict == "contradicted"
 
 
 @pytest.mark.parametrize("draw", [cell_density.draw, cell_stages.draw])
-def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp_path: Path) -> None:
+def test_figures_are_drawn_from_the_summaries(draw, traced_summary, tmp_path):
     write_summary(traced_summary, tmp_path / "summaries")
     with style():
         figure, points, caption = draw(Source(tmp_path / "summaries"))
@@ -125,9 +121,7 @@ def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp
     assert "RELAY cells" in caption
 
 
-def test_the_summary_to_read_has_a_row_for_each_relay_variant_and_group(
-    traced_summary: Summary, summary: Summary
-) -> None:
+def test_the_summary_to_read_has_a_row_for_each_relay_variant_and_group(traced_summary, summary):
     (table,) = shown_summary(traced_summary).tables["cell_times"]
     assert "RELAY cells" in table.title
     assert len(table.rows) == 2 * 4 * 4

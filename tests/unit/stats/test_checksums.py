@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from plotting.drawing.source import Source
 from torsweep.errors import InputError
-from torsweep.stats.summarize import Summary, write_summary
+from torsweep.stats.summarize import write_summary
 from torsweep.stats.verdicts import read_claims
 
 
 @pytest.mark.parametrize("name", ["claims.csv", "claims.json", "queues.csv", "summary.md"])
-def test_one_flipped_bit_in_any_file_is_seen_by_whoever_reads_another(
-    summary: Summary, tmp_path: Path, name: str
-) -> None:
+def test_one_flipped_bit_in_any_file_is_seen_by_whoever_reads_another(summary, tmp_path, name):
     folder = tmp_path / "summaries"
     write_summary(summary, folder)
     assert read_claims(folder).experiment == "refill_sweep" and Source(folder).summary("medians").height

@@ -42,7 +42,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], float]], 
 
 
 @pytest.mark.parametrize("wanted", [0.02, 0.3, 0.6, 0.79])
-def test_a_load_is_found_above_and_below_that_of_the_network(directory: Path, used, wanted: float) -> None:
+def test_a_load_is_found_above_and_below_that_of_the_network(directory, used, wanted):
     used(lambda web: min(0.8, web / 100))
     told: list[Step] = []
     found = fit_load(directory, EXPERIMENT, wanted, told.append)
@@ -55,7 +55,7 @@ def test_a_load_is_found_above_and_below_that_of_the_network(directory: Path, us
     )
 
 
-def test_what_one_client_more_would_miss_is_said(directory: Path, used) -> None:
+def test_what_one_client_more_would_miss_is_said(directory, used):
     used(lambda web: web / 20)
     found = fit_load(directory, EXPERIMENT, 0.475, lambda step: None)
     assert found.web_clients in (9, 10)
@@ -71,16 +71,14 @@ def test_what_one_client_more_would_miss_is_said(directory: Path, used) -> None:
         (float("nan"), "is no utilisation"),
     ],
 )
-def test_what_cannot_be_reached_is_one_line(directory: Path, used, wanted: float, says: str) -> None:
+def test_what_cannot_be_reached_is_one_line(directory, used, wanted, says):
     used(lambda web: max(0.01, min(0.5, web / 100)))
     with pytest.raises(InputError) as refused:
         fit_load(directory, EXPERIMENT, wanted, lambda step: None)
     assert says in str(refused.value)
 
 
-def test_the_command_finds_it_in_the_model(
-    directory: Path, torsweep, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_finds_it_in_the_model(directory, torsweep, monkeypatch):
     monkeypatch.setattr(module, "RUNS_OF_A_LOAD", 2)
     code, out, err = torsweep("network", "describe", directory, "--fit-load", 0.3)
     assert code == 0

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.synthetic import Size, with_perf_clients, write_sweep
+from tests.synthetic import Size, gathered, with_perf_clients, write_sweep
 from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.summarize import analyse, shown_summary, summarize
@@ -30,8 +29,7 @@ def tables_of(folder: Path, *networks: str) -> PlanTables:
         seed = json.loads((run / RUN_FILE).read_text())["seed"]
         document["tornettools"] = networks[seed % len(networks)]
         (run / PROVENANCE_FILE).write_text(json.dumps(document))
-    collect(runs, folder / "tables", network="given")
-    return PlanTables.open(folder / "tables")
+    return gathered(runs, folder, "given")
 
 
 @pytest.mark.parametrize(
@@ -46,24 +44,20 @@ def tables_of(folder: Path, *networks: str) -> PlanTables:
         ),
     ],
 )
-def test_the_summary_says_what_its_intervals_are_over(
-    tmp_path: Path, experiment: Experiment, networks: tuple[str, ...], over: str, era: str
-) -> None:
+def test_the_summary_says_what_its_intervals_are_over(tmp_path, experiment, networks, over, era):
     tables = tables_of(tmp_path, *networks)
     text = shown_summary(summarize(tables, experiment)).markdown
     assert f"Intervals are 95 % t-intervals {over}" in text
     assert era_text(tables.provenance) == era and era in text
 
 
-def test_seeds_in_words() -> None:
+def test_seeds_in_words():
     assert networks_text([1, 2, 3], 1) == "3 seeds of one network (1–3)"
     assert networks_text([1], 1) == "1 seed of one network (1)"
     assert networks_text([1, 2, 3], 3) == "3 networks (seeds 1–3)"
 
 
-def test_a_claim_about_perf_clients_is_judged_by_their_downloads(
-    tmp_path: Path, experiment: Experiment
-) -> None:
+def test_a_claim_about_perf_clients_is_judged_by_their_downloads(tmp_path, experiment):
     """The perf clients are bulk clients under another name."""
     (tmp_path / "perf").mkdir()
     tables = with_perf_clients(tables_of(tmp_path), tmp_path / "perf")

@@ -12,11 +12,9 @@ import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
-from tests.synthetic import RELAY_BYTES_PER_S, Size, record_tables, write_sweep
+from tests.synthetic import RELAY_BYTES_PER_S, Size, gathered, record_tables, write_sweep
 from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BYTES, WIRE_PACKETS
-from torsweep.config.experiment import Experiment
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
-from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import METADATA_KEY, PlanTables
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
@@ -35,12 +33,12 @@ def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> 
     return float(summary["measures"].filter(**chosen)["mean"].item())
 
 
-def test_relays_together_are_used_as_their_rates_weigh() -> None:
+def test_relays_together_are_used_as_their_rates_weigh():
     used = pl.DataFrame({"bytes_out": [100, 150], "most_bytes": [100, 300]})
     assert used.select(MEASURES["utilisation_total"].number).item() == pytest.approx(250 / 400)
 
 
-def test_who_got_nothing_for_how_long(tables: PlanTables, experiment: Experiment, tmp_path: Path) -> None:
+def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
     """Second implementation, client by client; the run ends at 150 s after 30 s of warm-up."""
     clients = {
         # End of the last download and latest byte, seconds; whether that is known.
@@ -79,7 +77,7 @@ def test_who_got_nothing_for_how_long(tables: PlanTables, experiment: Experiment
         assert set(runs["seed"]) == {2, 3, 4}
 
 
-def test_what_a_run_does_not_say_is_not_0(tables: PlanTables, experiment: Experiment, tmp_path: Path) -> None:
+def test_what_a_run_does_not_say_is_not_0(tables, experiment, tmp_path):
     for table in tables.directory.iterdir():
         shutil.copy(table, tmp_path)
     file = tmp_path / "received.parquet"
@@ -93,7 +91,7 @@ def test_what_a_run_does_not_say_is_not_0(tables: PlanTables, experiment: Experi
     assert set(bulk["seed"]) == {2, 3, 4} and set(bulk.filter(value=0.0)["seed"]) == {2}
 
 
-def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -> None:
+def test_numbers_are_those_of_the_tables(summary, tables):
     whole_mib = sum(RECEIVED_BYTES.values()) / 2**20
     assert _mean(summary, "goodput_total") == pytest.approx(whole_mib)
     assert _mean(summary, "goodput_total", "bulk") == pytest.approx(RECEIVED_BYTES["bulk"] / 2**20)
@@ -122,9 +120,7 @@ def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -
     )
 
 
-def test_build_times_leave_failed_circuits_out_and_shares_count_them(
-    summary: Summary, tables: PlanTables
-) -> None:
+def test_build_times_leave_failed_circuits_out_and_shares_count_them(summary, tables):
     circuits = tables.circuits(["launched_us", "built_us", "close_reason"]).filter(
         *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
     )
@@ -138,7 +134,7 @@ def test_build_times_leave_failed_circuits_out_and_shares_count_them(
     assert slower == pytest.approx(np.exp(np.mean(np.log(medians + 0.9))))
 
 
-def test_goodput_counts_from_each_share_to_the_last_byte(summary: Summary, tables: PlanTables) -> None:
+def test_goodput_counts_from_each_share_to_the_last_byte(summary, tables):
     columns = ["kind", "outcome", "first_byte_us", "half_us", "most_us", "last_byte_us", "bytes_wanted"]
     bulk = tables.streams(columns).filter(
         *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items()), outcome="complete"
@@ -156,7 +152,7 @@ def test_goodput_counts_from_each_share_to_the_last_byte(summary: Summary, table
         assert _mean(summary, measure, "bulk") == pytest.approx(np.mean(medians)), measure
 
 
-def test_changes_are_paired_relative_of_quantities_and_points_of_shares(summary: Summary) -> None:
+def test_changes_are_paired_relative_of_quantities_and_points_of_shares(summary):
     found = summary["measure_differences"].filter(refill_interval="1000ms", circuit_policy="ewma")
     (costs,) = found.filter(measure="processor_time_mean", group="relay").iter_rows(named=True)
     assert costs["change_in"] == "parts"
@@ -178,7 +174,7 @@ def _downloads(*rows: dict[str, Any]) -> Analysis:
     return analysis_of(KNOBS, {"k": "a"}, {downloads: frame})
 
 
-def test_errors_are_told_apart_by_where_they_came() -> None:
+def test_errors_are_told_apart_by_where_they_came():
     analysis = _downloads(
         {},
         {"outcome": "unfinished"},
@@ -194,7 +190,7 @@ def test_errors_are_told_apart_by_where_they_came() -> None:
     assert share.item() == pytest.approx(3 / 5)
 
 
-def test_fairness_is_between_clients_and_not_between_downloads() -> None:
+def test_fairness_is_between_clients_and_not_between_downloads():
     rows = [{"client": "web1", "bytes_got": 10, "observed_us": 10}] * 5
     rows += [{"client": "web2", "bytes_got": 30, "observed_us": 10}]
     rows += [{"client": "web3", "bytes_got": None, "observed_us": 10}]
@@ -204,7 +200,7 @@ def test_fairness_is_between_clients_and_not_between_downloads() -> None:
     assert goodputs.select(MEASURES["decile_ratio"].number).item() == pytest.approx(2.8 / 1.2)
 
 
-def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count() -> None:
+def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count():
     rows = [
         {"built_us": 20, "path": "relay1,relay2,relay3"},
         {"built_us": 30, "path": None},
@@ -223,7 +219,7 @@ def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count() -> 
     assert failed_circuits(analysis).select("group", "of").rows() == [("TIMEOUT", 4), ("no reason", 4)]
 
 
-def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: Path) -> None:
+def test_what_runs_do_not_record_is_left_out(experiment, tmp_path):
     runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
     for run in runs:
         for schema in (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS):
@@ -237,8 +233,7 @@ def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: P
         perf = pl.when(pl.col("client") == "web1").then(pl.lit("perf_50kib")).otherwise("kind").alias("kind")
         streams.with_columns(perf).write_parquet(run / "streams.parquet")
         record_tables(run)
-    collect(runs, tmp_path / "tables", network="ci")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    summary = summarize(gathered(runs, tmp_path), experiment)
     left = {
         "goodput_median",
         "goodput_last_half_median",
@@ -262,21 +257,21 @@ def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: P
     assert summary["windows"].is_empty()
 
 
-def test_windows_over_time_are_means_over_networks(summary: Summary) -> None:
+def test_windows_over_time_are_means_over_networks(summary):
     windows = summary["windows"].filter(**BASELINE)
     assert windows["second"].to_list() == list(range(30, 150, 10))
     assert set(windows["window_median"]) == {203.0}
     assert (windows["round_trip_p90"] > windows["round_trip_median"]).all()
 
 
-def test_curves_rise_and_end_where_the_values_do(summary: Summary) -> None:
+def test_curves_rise_and_end_where_the_values_do(summary):
     curve = summary["distributions"].filter(**BASELINE, distribution="build_time")
     assert curve["networks"].unique().to_list() == [4]
     assert curve["value"].is_sorted()
     assert 0.3 <= curve["value"].min() < curve["value"].max() <= 1.3
 
 
-def test_the_summary_reads_as_text(summary: Summary) -> None:
+def test_the_summary_reads_as_text(summary):
     text = shown_summary(summary).markdown
     assert "## Measures against the baseline, paired by network" in text
     start = "| Costs: processor time, a process, relay (s)"

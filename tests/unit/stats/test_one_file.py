@@ -11,10 +11,9 @@ import pytest
 
 from tests.made_tornet import clients_waiting, tornet
 from tests.several_sources import SLOW, leave_run, refill_sweep
+from tests.synthetic import gathered
 from torsweep import stats
-from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import import_simulations
-from torsweep.runsets.reading import PlanTables
 from torsweep.stats.statistic import statistics
 from torsweep.stats.summarize import summarize
 from torsweep.study.imports import compare_imports
@@ -56,8 +55,7 @@ def test_of_a_sweep_or_a_study_and_of_imports(tmp_path: Path, monkeypatch: pytes
     """A study is a plan of an experiment as a sweep is: its knob is tor, or an option of it."""
     monkeypatch.chdir(tmp_path)
     runs = [leave_run(tmp_path, "cellsim", {**SLOW, "refill_interval": one}, 1) for one in ("100ms", "10ms")]
-    collect(runs, tmp_path / "tables", network="ci")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), refill_sweep())
+    summary = summarize(gathered(runs, tmp_path), refill_sweep())
     assert summary["slow"].columns == ["refill_interval", "circuit_policy", "slow"]
     assert summary["slow"].height == 2
     for name, took_s in (("vanilla", 1.5), ("branch", 1.0)):

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from torsweep import stats
-from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.runsets.reading import PlanTables
 from torsweep.stats.statistic import statistics
-from torsweep.stats.summarize import Summary, summarize, write_summary
+from torsweep.stats.summarize import summarize, write_summary
 
 ROOT = Path(__file__).parents[3]
 
@@ -84,9 +82,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def test_a_statistic_of_one_file_is_in_the_summary(
-    toys: Path, tables: PlanTables, experiment: Experiment, tmp_path: Path
-) -> None:
+def test_a_statistic_of_one_file_is_in_the_summary(toys, tables, experiment, tmp_path):
     (toys / "toy.py").write_text(TOY_STATISTIC)
     write_summary(summarize(tables, experiment), tmp_path / "out")
     assert statistics()["toy"].read(tmp_path / "out").rows() == [(1, 2), (2, 4), (3, 6), (4, 8)]
@@ -94,13 +90,13 @@ def test_a_statistic_of_one_file_is_in_the_summary(
     assert "toy.csv" in (tmp_path / "out/plan.json").read_text()
 
 
-def test_two_statistics_of_one_name_are_refused(toys: Path) -> None:
+def test_two_statistics_of_one_name_are_refused(toys):
     (toys / "toy.py").write_text(TOY_STATISTIC.replace('"toy"', '"medians"'))
     with pytest.raises(InputError, match="two statistics have this name, got 'medians'"):
         statistics()
 
 
-def test_a_test_of_one_file_is_accepted_and_judged(tables: PlanTables, tmp_path: Path) -> None:
+def test_a_test_of_one_file_is_accepted_and_judged(tables, tmp_path):
     (tmp_path / "lucky.py").write_text(TOY_TEST)
     command = [sys.executable, "-c", JUDGE_TOY, str(tmp_path), str(tables.directory)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -108,7 +104,7 @@ def test_a_test_of_one_file_is_accepted_and_judged(tables: PlanTables, tmp_path:
     assert done.stdout.splitlines() == ["toy holds", "other contradicted"], done.stderr
 
 
-def test_what_is_written_is_read_back_as_it_was(summary: Summary, tmp_path: Path) -> None:
+def test_what_is_written_is_read_back_as_it_was(summary, tmp_path):
     write_summary(summary, tmp_path)
     for name, frame in summary.frames.items():
         found = statistics()[name].read(tmp_path)
@@ -116,9 +112,7 @@ def test_what_is_written_is_read_back_as_it_was(summary: Summary, tmp_path: Path
         assert found.null_count().rows() == frame.null_count().rows(), name
 
 
-def test_a_column_that_is_gone_and_a_number_that_is_none_are_refused(
-    summary: Summary, tmp_path: Path
-) -> None:
+def test_a_column_that_is_gone_and_a_number_that_is_none_are_refused(summary, tmp_path):
     write_summary(summary, tmp_path)
     file = tmp_path / "queues.csv"
     text = file.read_text()

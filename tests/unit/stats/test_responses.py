@@ -10,12 +10,10 @@ import polars as pl
 import pytest
 import yaml
 
-from tests.synthetic import Size, write_run
+from tests.synthetic import Size, gathered, write_run
 from torsweep.config.experiment import load_experiment
 from torsweep.config.knob_ranges import KnobRange, range_settings
 from torsweep.pipeline.figures import draw_figure
-from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.responses import BEST_SETTING, EFFECTS, RESPONSES
 from torsweep.stats.statistic import Analysis
@@ -110,8 +108,7 @@ def test_a_plan_of_ranges_has_its_tables_and_figures(tmp_path: Path, seeds: tupl
         for one in experiment.plan().variants
         for seed in seeds
     ]
-    collect(runs, tmp_path / "tables", network="paper")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    summary = summarize(gathered(runs, tmp_path, "paper"), experiment)
     write_summary(summary, tmp_path / "summaries")
     assert "The best setting" in (tmp_path / "summaries/summary.md").read_text(encoding="utf-8")
     for name in ("responses", "effects"):

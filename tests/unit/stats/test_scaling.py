@@ -68,7 +68,7 @@ def log_ratios() -> dict[str, np.ndarray]:
     return {"0.01": random.normal(0.5, 0.3, 40), "0.1": random.normal(0.4, 0.1, 12)}
 
 
-def test_effect_and_spread_are_those_of_the_networks_of_a_scale(log_ratios: dict[str, np.ndarray]) -> None:
+def test_effect_and_spread_are_those_of_the_networks_of_a_scale(log_ratios):
     rows = {row["scale"]: row for row in _contrasts(log_ratios) if row["estimand"] == "p90"}
     assert list(rows) == ["0.01", "0.1"]
     for scale, values in log_ratios.items():
@@ -94,7 +94,7 @@ def _ends(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.1, 0.4])
-def test_so_many_networks_are_the_fewest(spread: float) -> None:
+def test_so_many_networks_are_the_fewest(spread):
     networks = scaling.networks_for(spread, 0.05)
     assert networks is not None
 
@@ -106,11 +106,11 @@ def test_so_many_networks_are_the_fewest(spread: float) -> None:
 
 
 @pytest.mark.parametrize("spread", [0.0, np.nan])
-def test_without_a_spread_no_number_of_networks_is_the_fewest(spread: float) -> None:
+def test_without_a_spread_no_number_of_networks_is_the_fewest(spread):
     assert scaling.networks_for(spread, 0.05) is None
 
 
-def test_the_trend_of_two_scales_is_their_difference(log_ratios: dict[str, np.ndarray]) -> None:
+def test_the_trend_of_two_scales_is_their_difference(log_ratios):
     small, large = log_ratios["0.01"], log_ratios["0.1"]
     slope, difference = (
         scaling.slope_of_means(np.array([-2.0, -1.0]), [small, large]),
@@ -121,7 +121,7 @@ def test_the_trend_of_two_scales_is_their_difference(log_ratios: dict[str, np.nd
     )
 
 
-def test_the_exponent_of_spreads_that_fall_with_the_root_is_a_half() -> None:
+def test_the_exponent_of_spreads_that_fall_with_the_root_is_a_half():
     unit = np.array([-1.0, 0.0, 1.0])
     scales = np.array([0.003, 0.01, 0.1])
     found = scaling.slope_of_spreads(np.log10(scales), [unit / scale**0.5 for scale in scales])
@@ -129,7 +129,7 @@ def test_the_exponent_of_spreads_that_fall_with_the_root_is_a_half() -> None:
     assert found.low < -0.5 < found.high
 
 
-def test_the_interval_of_the_exponent_covers_as_often_as_it_says() -> None:
+def test_the_interval_of_the_exponent_covers_as_often_as_it_says():
     random, scales = np.random.default_rng(11), np.log10([0.003, 0.01, 0.03, 0.1])
     hits = 0
     for _ in range(400):
@@ -142,7 +142,7 @@ def test_the_interval_of_the_exponent_covers_as_often_as_it_says() -> None:
     assert 0.9 < hits / 400 < 0.985
 
 
-def test_a_quantile_that_a_network_never_reached_has_no_effect() -> None:
+def test_a_quantile_that_a_network_never_reached_has_no_effect():
     rows = _contrasts({"0.01": np.array([0.1, np.nan, 0.3]), "0.1": np.array([0.1, 0.2])})
     assert np.isnan(rows[0]["ratio"]) and np.isnan(rows[0]["spread"])
     assert rows[0]["networks_for_margin"] is None
@@ -175,7 +175,7 @@ def summary(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Summa
     return summarize(PlanTables.open(folder), _experiment())
 
 
-def test_each_scale_has_its_own_number_of_networks(summary: Summary) -> None:
+def test_each_scale_has_its_own_number_of_networks(summary):
     counted = summary["scale_contrasts"].group_by("scale").agg(pl.col("networks").unique())
     assert {scale: list(number) for scale, number in counted.iter_rows()} == {
         scale: [number] for scale, number in NETWORKS.items()
@@ -188,19 +188,19 @@ def test_each_scale_has_its_own_number_of_networks(summary: Summary) -> None:
     assert {verdict.claim: verdict.verdict for verdict in summary.verdicts}["refill_last_byte"] == "holds"
 
 
-def test_a_run_that_is_missing_at_one_scale_is_named(runs: list[Path], tmp_path: Path) -> None:
+def test_a_run_that_is_missing_at_one_scale_is_named(runs, tmp_path):
     with pytest.raises(InputError) as refusal:
         some = [run for run in runs if run != runs[1]]
         collect(some, tmp_path / "tables", network="tenfold", replicates=_experiment().replicates)
     assert "a run is missing" in str(refusal.value) and "seed 2" in str(refusal.value)
 
 
-def test_scales_with_the_same_networks_have_all_of_them(runs: list[Path], tmp_path: Path) -> None:
+def test_scales_with_the_same_networks_have_all_of_them(runs, tmp_path):
     with pytest.raises(InputError, match=r"a run is missing.*seed 4"):
         collect(runs, tmp_path / "tables", network="tenfold", replicates=4)
 
 
-def test_the_command_is_told_how_many_networks_a_scale_has(runs: list[Path], tmp_path: Path) -> None:
+def test_the_command_is_told_how_many_networks_a_scale_has(runs, tmp_path):
     told = ["collect", "--network", "tenfold", "--out", str(tmp_path / "tables"), *map(str, runs)]
     by_level = json.dumps(_experiment().replicates)
     assert CliRunner().invoke(results_app, [*told, "--replicates", by_level]).exit_code == 0
@@ -209,7 +209,7 @@ def test_the_command_is_told_how_many_networks_a_scale_has(runs: list[Path], tmp
         assert refused.exit_code != 0 and isinstance(refused.exception, InputError)
 
 
-def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> None:
+def test_figures_and_rows_for_documents(summary, tmp_path):
     write_summary(summary, tmp_path / "summary")
     text = (tmp_path / "summary/summary.md").read_text()
     assert "4 networks (seeds 1–4) at scale 0.003, 3 networks (seeds 1–3) at scale 0.01" in text
@@ -221,9 +221,7 @@ def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("spread", [None, 0.0])
-def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(
-    summary: Summary, tmp_path: Path, spread: float | None
-) -> None:
+def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(summary, tmp_path, spread):
     alike = dict.fromkeys(("ratio", *_ends("ratio")), 1.1) | dict.fromkeys(SPREADS, spread)
     source = _drawn_from(
         summary, tmp_path, *(pl.lit(value, pl.Float64).alias(name) for name, value in alike.items())
@@ -236,7 +234,7 @@ def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(
         spreads.savefig(tmp_path / "spreads.png")
 
 
-def test_where_one_scale_has_a_spread_it_is_drawn(summary: Summary, tmp_path: Path) -> None:
+def test_where_one_scale_has_a_spread_it_is_drawn(summary, tmp_path):
     spread = pl.when(pl.col("scale").cast(pl.String) == "0.003").then(0.2).otherwise(0.0)
     source = _drawn_from(summary, tmp_path, *(spread.alias(name) for name in SPREADS))
     with style():
@@ -244,7 +242,7 @@ def test_where_one_scale_has_a_spread_it_is_drawn(summary: Summary, tmp_path: Pa
     assert set(points["size"]) == {0.003} and _notes(spreads) == []
 
 
-def test_effects_that_no_network_has_are_not_reached(summary: Summary, tmp_path: Path) -> None:
+def test_effects_that_no_network_has_are_not_reached(summary, tmp_path):
     ratios = (pl.lit(None, pl.Float64).alias(column) for column in ("ratio", *_ends("ratio")))
     with style():
         effects, _, _ = scale_effect.draw(_drawn_from(summary, tmp_path, *ratios))

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
+from tests.synthetic import gathered
 from tests.synthetic_streams import SERVED, STARVED_SHARE, tables, write_runs
 from torsweep.config.experiment import load_experiment
-from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -145,8 +144,7 @@ def test_a_threshold_is_judged_on_both_sides() -> None:
 def test_a_plan_has_a_summary_with_who_starved(tmp_path: Path, plan: str) -> None:
     experiment = load_experiment("starvation")
     runs = write_runs(tmp_path / "runs", experiment.plan(plan).knobs, range(1, 9))
-    collect(runs, tmp_path / "tables", network="starvation", plan=plan)
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    summary = summarize(gathered(runs, tmp_path, "starvation", plan), experiment)
     write_summary(summary, tmp_path / "out")
     verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
     assert verdicts["list_order_starves_all_but_the_last"] == HOLDS

@@ -19,7 +19,6 @@ from torsweep.stats.streams.steadiness import (
     stationarity,
     stationarity_of_plan,
 )
-from torsweep.stats.summarize import Summary
 from torsweep.stats.verdicts import claims_file
 
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
@@ -36,9 +35,7 @@ def streams(tables: PlanTables) -> pl.DataFrame:
     return tables.streams((*STREAM_COLUMNS, ENTRY))
 
 
-def test_a_steady_network_is_steady_and_a_drifting_one_drifts(
-    tables: PlanTables, streams: pl.DataFrame
-) -> None:
+def test_a_steady_network_is_steady_and_a_drifting_one_drifts(tables, streams):
     of_web = pl.col("kind") == "web", pl.col("metric") == "ttlb"
     assert DRIFTING not in _rows(tables, streams).filter(*of_web)["verdict"]
     slower = streams.with_columns((pl.col("last_byte_us") * (1 + AGE)).cast(pl.Int64))
@@ -50,7 +47,7 @@ def test_a_steady_network_is_steady_and_a_drifting_one_drifts(
     assert DRIFTING not in web.filter(scope=AGAINST_BASELINE)["verdict"]
 
 
-def test_what_variants_have_in_common_is_their_mean(tables: PlanTables, streams: pl.DataFrame) -> None:
+def test_what_variants_have_in_common_is_their_mean(tables, streams):
     """Of logarithms."""
     found = _rows(tables, streams.with_columns((pl.col("last_byte_us") * (1 + 0.25 * AGE)).cast(pl.Int64)))
     web = found.filter(kind="web", metric="ttlb")
@@ -60,7 +57,7 @@ def test_what_variants_have_in_common_is_their_mean(tables: PlanTables, streams:
     assert np.log1p(together["drift"]) == pytest.approx(logs.mean())
 
 
-def test_an_effect_that_depends_on_the_time_is_seen(tables: PlanTables, streams: pl.DataFrame) -> None:
+def test_an_effect_that_depends_on_the_time_is_seen(tables, streams):
     of_one = pl.col("refill_interval") == "10ms"
     factor = pl.when(of_one).then(1 + AGE).otherwise(1.0)
     found = _rows(tables, streams.with_columns((pl.col("last_byte_us") * factor).cast(pl.Int64)))
@@ -69,7 +66,7 @@ def test_an_effect_that_depends_on_the_time_is_seen(tables: PlanTables, streams:
     assert DRIFTING not in against.filter(~of_one)["verdict"]
 
 
-def test_queues_that_grow_are_seen(tables: PlanTables, streams: pl.DataFrame) -> None:
+def test_queues_that_grow_are_seen(tables, streams):
     """Twice as long at the end of the measured time as at its start, but for the noise."""
     relays = tables.relays(QUEUE_COLUMNS)
     growing = relays.with_columns(
@@ -82,7 +79,7 @@ def test_queues_that_grow_are_seen(tables: PlanTables, streams: pl.DataFrame) ->
     assert DRIFTING not in flat["verdict"]
 
 
-def test_verdicts_of_a_drifting_plan_are_provisional(summary: Summary) -> None:
+def test_verdicts_of_a_drifting_plan_are_provisional(summary):
     """In claims.json and in the summary's words; of a steady plan they are not."""
     steady = summary.analysis
     rows = [dict(row) for row in steady.once(stationarity_of_plan)]

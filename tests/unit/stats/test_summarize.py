@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from typer.testing import CliRunner
 
-from tests.synthetic import Size, record_tables, with_perf_clients, write_sweep
-from torsweep.config.experiment import Experiment
+from tests.synthetic import Size, gathered, record_tables, with_perf_clients, write_sweep
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import verdicts
-from torsweep.stats.cli import results_app
 from torsweep.stats.statistic import statistics
-from torsweep.stats.summarize import Summary, analyse, summarize, write_summary
+from torsweep.stats.summarize import analyse, summarize, write_summary
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 
 
-def test_the_synthetic_sweep_comes_out_as_it_was_made(summary: Summary) -> None:
+def test_the_synthetic_sweep_comes_out_as_it_was_made(summary):
     judged = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
     assert judged["web_best_at_10ms"] == "holds"
     assert judged["bulk_round_robin_worst_at_100ms"] == "contradicted"
@@ -34,19 +30,16 @@ def test_the_synthetic_sweep_comes_out_as_it_was_made(summary: Summary) -> None:
     assert depth.min() > 0.5
 
 
-def test_claims_about_round_robin_are_judged_at_another_quantum(
-    experiment: Experiment, tmp_path: Path
-) -> None:
+def test_claims_about_round_robin_are_judged_at_another_quantum(experiment, tmp_path):
     plan = experiment.plan("quantum_1")
     runs = write_sweep(tmp_path / "runs", plan.knobs, (1, 2), SMALL)
-    collect(runs, tmp_path / "tables", network="ci", plan=plan.name)
-    judged = analyse(PlanTables.open(tmp_path / "tables"), experiment).once(verdicts)
+    judged = analyse(gathered(runs, tmp_path, plan=plan.name), experiment).once(verdicts)
     parts = [words for claim in claims_of(experiment) for words, _ in claim.aspects()]
     assert [verdict.setting for verdict in judged] == [f"round_robin_quantum=1, {words}" for words in parts]
     assert "not tested" not in {verdict.verdict for verdict in judged}
 
 
-def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path) -> None:
+def test_files_are_whole_and_the_same_each_time(summary, tmp_path):
     for name in ("a", "b"):
         write_summary(summary, tmp_path / name)
     written = sorted(path.name for path in (tmp_path / "a").iterdir())
@@ -56,9 +49,7 @@ def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_the_same_tables_give_the_same_summary(
-    tables: PlanTables, experiment: Experiment, summary: Summary
-) -> None:
+def test_the_same_tables_give_the_same_summary(tables, experiment, summary):
     again = analyse(tables, experiment)
     for name in ("medians", "stairs", "claims"):
         assert_frame_equal(statistics()[name].frame(again), summary[name])
@@ -75,9 +66,7 @@ OF_ALL_KINDS = (
 """What has perf clients beside the others."""
 
 
-def test_perf_clients_have_statistics_of_their_own(
-    tables: PlanTables, experiment: Experiment, summary: Summary, tmp_path: Path
-) -> None:
+def test_perf_clients_have_statistics_of_their_own(tables, experiment, summary, tmp_path):
     with_perf = summarize(with_perf_clients(tables, tmp_path), experiment)
     own = {f"perf_{name}" for name in ("curves", "medians", "differences", "outcomes")} | {"public"}
     assert with_perf.frames.keys() - summary.frames.keys() == own
@@ -99,7 +88,7 @@ def test_perf_clients_have_statistics_of_their_own(
     assert "5 MiB, first byte" in text
 
 
-def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> None:
+def test_the_text_says_where_it_comes_from(summary, tmp_path):
     write_summary(summary, tmp_path)
     text = (tmp_path / "summary.md").read_text()
     for words in (
@@ -118,9 +107,10 @@ def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> 
     assert len({claim["claim"] for claim in content["claims"]}) == 5
 
 
-def test_one_network_is_said_and_nothing_fails(experiment: Experiment, tmp_path: Path) -> None:
-    collect(write_sweep(tmp_path / "runs", run_seeds=(5,), size=SMALL), tmp_path / "tables", network="ci")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+def test_one_network_is_said_and_nothing_fails(experiment, tmp_path):
+    summary = summarize(
+        gathered(write_sweep(tmp_path / "runs", run_seeds=(5,), size=SMALL), tmp_path), experiment
+    )
     write_summary(summary, tmp_path / "out")
     assert {verdict.verdict for verdict in summary.verdicts} == {"inconclusive"}
     text = (tmp_path / "out/summary.md").read_text()
@@ -131,7 +121,7 @@ def test_one_network_is_said_and_nothing_fails(experiment: Experiment, tmp_path:
         assert "NaN" not in (tmp_path / f"out/{name}.csv").read_text()
 
 
-def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment: Experiment, tmp_path: Path) -> None:
+def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment, tmp_path):
     knobs = {**experiment.knobs, "load": ["0.5", "0.8", "1", "1.1"]}
     runs = write_sweep(tmp_path / "runs", knobs, run_seeds=(1,), size=SMALL)
     collect(runs, tmp_path / "tables", network="ci", plan="loads")
@@ -141,21 +131,20 @@ def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment: Experiment, t
     assert analysis.baseline["load"] == "1"
 
 
-def test_runs_without_downloads_leave_claims_open(experiment: Experiment, tmp_path: Path) -> None:
+def test_runs_without_downloads_leave_claims_open(experiment, tmp_path):
     runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
     for run in runs[:2]:
         file = run / "streams.parquet"
         pl.read_parquet(file).head(0).write_parquet(file)
         record_tables(run)
-    collect(runs, tmp_path / "tables", network="ci")
-    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    summary = summarize(gathered(runs, tmp_path), experiment)
     write_summary(summary, tmp_path / "out")
     judged = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
     assert judged["stair_step_at_1000ms"] == "inconclusive"
     assert set(summary["stairs"]["seed"]) == {1, 2}
 
 
-def test_tables_of_another_plan_are_refused(experiment: Experiment, tmp_path: Path) -> None:
+def test_tables_of_another_plan_are_refused(experiment, tmp_path):
     runs = write_sweep(tmp_path / "runs", run_seeds=(1,), size=SMALL)
     collect(runs, tmp_path / "tables", network="ci", plan="aligned_phases")
     with pytest.raises(InputError, match="other knobs than plan aligned_phases"):
@@ -168,16 +157,3 @@ def test_tables_of_another_plan_are_refused(experiment: Experiment, tmp_path: Pa
     collect(others, tmp_path / "no", network="ci")
     with pytest.raises(InputError, match="lacks the baseline"):
         summarize(PlanTables.open(tmp_path / "no"), experiment)
-
-
-def test_the_command_line(tmp_path: Path) -> None:
-    runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
-    call = CliRunner().invoke
-    tables, out = str(tmp_path / "tables"), str(tmp_path / "out")
-    done = call(results_app, ["collect", "--network", "ci", "--out", tables, *map(str, runs)])
-    assert done.exit_code == 0, done.output
-    assert "12 runs, 2 networks" in done.output
-    file = str(Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml")
-    done = call(results_app, ["summarize", file, "--tables", tables, "--out", out])
-    assert done.exit_code == 0, done.output
-    assert "web_best_at_10ms (median download): " in done.output

@@ -77,21 +77,21 @@ BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "tt
 RISING = {"10ms": 1.0, "100ms": 1.2, "1000ms": 2.0}
 
 
-def test_the_best_level_is_best_under_every_policy() -> None:
+def test_the_best_level_is_best_under_every_policy():
     verdict = judge(BEST, evidence(RISING), {})
     assert verdict.verdict == HOLDS
     assert len(verdict.comparisons) == 8
     assert all(item.shows == "yes" for item in verdict.comparisons)
 
 
-def test_one_policy_is_enough_to_contradict() -> None:
+def test_one_policy_is_enough_to_contradict():
     verdict = judge(BEST, evidence(RISING, round_robin={"10ms": 1.0, "100ms": 0.8, "1000ms": 2.0}), {})
     assert verdict.verdict == CONTRADICTED
     assert [item.shows for item in verdict.comparisons].count("no") == 2
     assert "round_robin" in next(i.statement for i in verdict.comparisons if i.shows == "no")
 
 
-def test_there_is_no_difference_only_where_every_comparison_says_so() -> None:
+def test_there_is_no_difference_only_where_every_comparison_says_so():
     tie = {"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}
     verdict = judge(BEST, evidence(tie), {})
     assert (verdict.verdict, verdict.open) == (INCONCLUSIVE, False)
@@ -102,7 +102,7 @@ def test_there_is_no_difference_only_where_every_comparison_says_so() -> None:
     assert judge(BEST, evidence(tie, noise=0.1), {}).open
 
 
-def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect() -> None:
+def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect():
     verdict = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, noise=0.04), {})
     assert verdict.verdict == INCONCLUSIVE
     assert verdict.reason.endswith(verdict.can_show)
@@ -112,7 +112,7 @@ def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect() -> 
     assert (larger.verdict, larger.can_show) == (HOLDS, verdict.can_show)
 
 
-def test_reasons_are_in_the_terms_of_the_claim() -> None:
+def test_reasons_are_in_the_terms_of_the_claim():
     verdict = judge(STAIRS, evidence(RISING, depths={("1000ms", "1000ms"): 0.1}), {})
     assert verdict.reason.startswith("2 of 14 comparisons contradict it: ")
     assert "depth at 1000ms, circuit_policy ewma: a depth below 0.354, no stairs" in verdict.reason
@@ -131,7 +131,7 @@ NO_BETTER = NoImprovement(
     ("at_10ms", "noise", "expected"),
     [(1.3, 0.01, HOLDS), (1.0, 0.01, HOLDS), (0.9, 0.01, CONTRADICTED), (1.0, 0.2, INCONCLUSIVE)],
 )
-def test_that_nothing_improves_is_one_sided(at_10ms: float, noise: float, expected: str) -> None:
+def test_that_nothing_improves_is_one_sided(at_10ms, noise, expected):
     """A slower level does not contradict it, as it does an equivalence."""
     medians = {"10ms": at_10ms, "100ms": 1.0, "1000ms": 1.0}
     verdict = judge(NO_BETTER, evidence(medians, noise=noise), {})
@@ -140,14 +140,14 @@ def test_that_nothing_improves_is_one_sided(at_10ms: float, noise: float, expect
     assert [item.statement.removeprefix("web ttfb: ") for item in verdict.comparisons] == names
 
 
-def test_margins_are_the_same_factor_in_both_directions() -> None:
+def test_margins_are_the_same_factor_in_both_directions():
     interval = Interval(0.0, faster(0.05) + 1e-9, 0.05 - 1e-9, 8, 0.95)
     assert within_factor(0.05)(interval)
     assert np.log1p(faster(0.05)) == pytest.approx(-np.log1p(0.05))
     assert not within_factor(0.05)(replace(interval, low=-0.05))
 
 
-def test_relative_differences_are_the_same_from_either_side() -> None:
+def test_relative_differences_are_the_same_from_either_side():
     """With means of ratios, each of two equal variants would look slower than the other."""
     runs = evidence(dict.fromkeys(KNOBS["refill_interval"], 1.0), networks=60, noise=0.3)
     there = judge(WORST, runs, {}).comparisons[1].interval
@@ -157,7 +157,7 @@ def test_relative_differences_are_the_same_from_either_side() -> None:
     assert there.low + 1 == pytest.approx(1 / (back.high + 1))
 
 
-def test_one_network_decides_nothing() -> None:
+def test_one_network_decides_nothing():
     verdict = judge(BEST, evidence(RISING, networks=1), {})
     assert verdict.verdict == INCONCLUSIVE
     assert "fewer than two networks" in verdict.reason
@@ -172,7 +172,7 @@ WORST = WorstLevel(
 )
 
 
-def test_the_worst_level() -> None:
+def test_the_worst_level():
     assert judge(WORST, evidence({"10ms": 1.0, "100ms": 1.2, "1000ms": 1.1}), {}).verdict == HOLDS
     assert judge(WORST, evidence(RISING), {}).verdict == CONTRADICTED
 
@@ -184,7 +184,7 @@ EQUIVALENT = Equivalence(**COMMON, test="equivalence", metric="ttfb", margin=0.0
     ("at_10ms", "noise", "expected"),
     [(1.01, 0.01, HOLDS), (1.2, 0.01, CONTRADICTED), (0.8, 0.01, CONTRADICTED), (1.0, 0.2, INCONCLUSIVE)],
 )
-def test_equivalence_needs_an_interval_within_the_margin(at_10ms: float, noise: float, expected: str) -> None:
+def test_equivalence_needs_an_interval_within_the_margin(at_10ms, noise, expected):
     medians = {"10ms": at_10ms, "100ms": 1.0, "1000ms": 1.0}
     verdict = judge(EQUIVALENT, evidence(medians, noise=noise), {})
     assert verdict.verdict == expected
@@ -211,7 +211,7 @@ AT_ITS_OWN = ("1000ms", "1000ms")
         ({AT_ITS_OWN: 0.354}, INCONCLUSIVE),
     ],
 )
-def test_a_stair_step_there_and_only_there(depths: dict[tuple[str, str], float], expected: str) -> None:
+def test_a_stair_step_there_and_only_there(depths, expected):
     assert judge(STAIRS, evidence(RISING, depths=depths), {}).verdict == expected
 
 
@@ -225,9 +225,7 @@ def test_a_stair_step_there_and_only_there(depths: dict[tuple[str, str], float],
         ({"only": False}, {AT_ITS_OWN: 0.6, ("100ms", "100ms"): 0.6}, (HOLDS, CONTRADICTED, HOLDS, HOLDS)),
     ],
 )
-def test_stairs_by_clock_and_grade(
-    more: dict[str, bool], depths: dict[tuple[str, str], float], expected: tuple[str, ...]
-) -> None:
+def test_stairs_by_clock_and_grade(more, depths, expected):
     two = {"clocks": ("opening", "request"), "grades": ("present", "pronounced")}
     claim = STAIRS.model_copy(update={**two, **more})
     analysis = evidence(RISING, depths=depths)
@@ -238,7 +236,7 @@ def test_stairs_by_clock_and_grade(
     assert [found[0].setting, found[-1].setting] == where
 
 
-def test_a_claim_holds_for_one_statistic_and_not_for_another() -> None:
+def test_a_claim_holds_for_one_statistic_and_not_for_another():
     """10 ms is best for the median download, and for the mean it is worst."""
     claim = BEST.model_copy(update={"statistics": ("median", "mean")})
     analysis = evidence(RISING)
@@ -256,7 +254,7 @@ def test_a_claim_holds_for_one_statistic_and_not_for_another() -> None:
     assert answer.interval.mean == pytest.approx(expected)
 
 
-def test_a_claim_by_the_clock_from_the_request() -> None:
+def test_a_claim_by_the_clock_from_the_request():
     claim = BEST.model_copy(update={"clocks": ("request",), "metrics": ("ttfb",)})
     analysis = evidence(RISING)
     runs = analysis.known[quantiles_of_runs]
@@ -276,7 +274,7 @@ def test_a_claim_by_the_clock_from_the_request() -> None:
         ({"1000ms": 0.05, "100ms": 0.05, "10ms": 0.05}, NO_DIFFERENCE),
     ],
 )
-def test_a_claim_about_a_share_of_clients(shares: dict[str, float], expected: str) -> None:
+def test_a_claim_about_a_share_of_clients(shares, expected):
     """In points, paired by network: networks differ by more than levels do."""
     claim = ExtremeMeasure(
         **{key: COMMON[key] for key in ("id", "text", "knob")},
@@ -308,7 +306,7 @@ def test_a_claim_about_a_share_of_clients(shares: dict[str, float], expected: st
     assert judge(claim, without, {}).verdict == INCONCLUSIVE
 
 
-def test_levels_that_a_plan_lacks_are_not_tested() -> None:
+def test_levels_that_a_plan_lacks_are_not_tested():
     base = evidence(RISING)
     without = analysis_of({**KNOBS, "circuit_policy": ["ewma"]}, BASELINE, base.known)
     verdict = judge(WORST, without, {})
@@ -318,14 +316,14 @@ def test_levels_that_a_plan_lacks_are_not_tested() -> None:
     assert judge(EQUIVALENT, only, {}).verdict == NOT_TESTED
 
 
-def test_without_a_place_the_other_knobs_stay_at_the_baseline() -> None:
+def test_without_a_place_the_other_knobs_stay_at_the_baseline():
     claim = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb",))
     verdict = judge(claim, evidence(RISING, round_robin={"10ms": 9.0, "100ms": 1.0, "1000ms": 1.0}), {})
     assert verdict.verdict == HOLDS
     assert len(verdict.comparisons) == 2
 
 
-def test_a_true_null_is_rarely_contradicted() -> None:
+def test_a_true_null_is_rarely_contradicted():
     """Bonferroni over eight comparisons: at most one in twenty sweeps without any effect."""
     found = 0
     for number in range(60):

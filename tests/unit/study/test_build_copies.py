@@ -57,7 +57,7 @@ def study(tmp_path: Path) -> Study:
     return Study(tmp_path / "studies/own", "own", {}, {}, {"stock": STOCK})
 
 
-def test_a_build_of_a_study_beside_is_copied_as_a_whole(beside: Path, tmp_path: Path) -> None:
+def test_a_build_of_a_study_beside_is_copied_as_a_whole(beside, tmp_path):
     own = study(tmp_path)
     copy_builds(own)
     marker = standing_build(own, STOCK)
@@ -67,21 +67,19 @@ def test_a_build_of_a_study_beside_is_copied_as_a_whole(beside: Path, tmp_path: 
     assert (folder / "bin/tor").stat().st_ino != (beside / folder.name / "bin/tor").stat().st_ino
 
 
-def test_debians_package_comes_with_its_build(beside: Path, tmp_path: Path) -> None:
+def test_debians_package_comes_with_its_build(beside, tmp_path):
     """Another build of the study would be of another release, once the archive has one."""
     own = study(tmp_path)
     copy_builds(own)
     assert (own.folder / PACKAGE / "tor_0.4.9.11.dsc").read_text() == describe(beside, "b" * 64)
 
 
-def test_a_build_of_a_package_that_is_gone_is_not_taken(beside: Path, tmp_path: Path) -> None:
+def test_a_build_of_a_package_that_is_gone_is_not_taken(beside, tmp_path):
     shutil.rmtree(beside / "downloads/package")
     assert standing_build(study(tmp_path), STOCK) is None
 
 
-def test_half_a_package_is_not_taken_for_one(
-    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_package_is_not_taken_for_one(beside, tmp_path, monkeypatch):
     """Another would be fetched in its place, perhaps of another release."""
     copytree = shutil.copytree
 
@@ -100,7 +98,7 @@ def test_half_a_package_is_not_taken_for_one(
     assert [entry.name for entry in (own.folder / PACKAGE).parent.iterdir()] == [PACKAGE.name]
 
 
-def test_both_sides_are_of_one_release_of_debian(beside: Path, tmp_path: Path) -> None:
+def test_both_sides_are_of_one_release_of_debian(beside, tmp_path):
     """A study with the package of one release takes no build of another, nor one that was built by hand."""
     own = study(tmp_path)
     describe(own.folder / TOOLS, "c" * 64)
@@ -112,7 +110,7 @@ def test_both_sides_are_of_one_release_of_debian(beside: Path, tmp_path: Path) -
     assert standing_build(own, STOCK) is None
 
 
-def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> None:
+def test_a_damaged_build_is_left_where_it_is(beside, tmp_path):
     next(beside.glob("*/bin/tor")).write_text("half of a program")
     own = study(tmp_path)
     assert standing_build(own, STOCK) is None
@@ -120,9 +118,7 @@ def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> No
     assert not own.folder.exists()
 
 
-def test_folders_beside_that_are_none_of_a_study_are_passed_over(
-    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_beside_that_are_none_of_a_study_are_passed_over(beside, tmp_path, monkeypatch):
     (marker,) = beside.glob("built-*")
     marker.write_text("")
     assert standing_build(study(tmp_path), STOCK) is None
@@ -134,13 +130,11 @@ def test_folders_beside_that_are_none_of_a_study_are_passed_over(
     assert standing_build(study(tmp_path), STOCK) is None
 
 
-def test_a_build_of_another_tor_is_not_taken(beside: Path, tmp_path: Path) -> None:
+def test_a_build_of_another_tor_is_not_taken(beside, tmp_path):
     assert standing_build(study(tmp_path), TorSource(source="debian", series="none")) is None
 
 
-def test_options_are_asked_of_a_build_that_stands(
-    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_are_asked_of_a_build_that_stands(beside, tmp_path, monkeypatch):
     asked: list[tuple[Path, ...]] = []
     monkeypatch.setattr(run_tors, "require_options", lambda programs, _: asked.append(tuple(programs)))
     experiment: Any = None

@@ -151,28 +151,16 @@ def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
     ("asked", "problem"),
     [
         (Sides(), "nothing is changed; accepted: --candidate"),
-        (
-            Sides("debian"),
-            "--candidate: is the tor of the baseline, got 'debian'; accepted: another tor, or",
-        ),
-        (
-            Sides("gone.tar.gz"),
-            "--candidate: no such file or folder, got 'gone.tar.gz'; accepted: PATH",
-        ),
+        (Sides("debian"), "--candidate: is the tor of the baseline, got 'debian'; accepted: another tor, or"),
+        (Sides("gone.tar.gz"), "--candidate: no such file or folder, got 'gone.tar.gz'; accepted: PATH"),
         (Sides("same", baseline="nowhere"), "--baseline: no such file or folder, got 'nowhere'"),
         (Sides("nowhere@main"), "--candidate: no such repository, got 'nowhere'"),
         (Sides("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
         (Sides("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
         (Sides("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
-        (
-            Sides("same", on="role=relay"),
-            "--on: says which hosts differ, but none does, got 'role=relay'",
-        ),
+        (Sides("same", on="role=relay"), "--on: says which hosts differ, but none does, got 'role=relay'"),
         (Sides(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
-        (
-            Sides(torrc=("A 1",), on="relays"),
-            "--on: is no key=value, got 'relays'; accepted: role=relay",
-        ),
+        (Sides(torrc=("A 1",), on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay"),
         (Sides(torrc=("A 1",), on="share="), "--on: says no name and value"),
         (Sides(torrc=("A 1",), on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
         (Sides(torrc=("A 1",), on="role=relay,role=client"), "--on: names this twice, got 'role'"),

@@ -59,7 +59,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     return commands
 
 
-def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path: Path) -> None:
+def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
     code, out, err = torsweep(*ASKED)
     assert code == 0, err
     (study,) = (tmp_path / "torsweep-studies").iterdir()
@@ -85,7 +85,7 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path: Path) -> Non
     assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
 
 
-def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path: Path) -> None:
+def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path):
     def looks() -> dict[str, float]:
         (file,) = tmp_path.glob("torsweep-studies/*/experiments/*/looks.json")
         found: dict[str, float] = json.loads(file.read_text())
@@ -107,8 +107,8 @@ def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path: Path)
 
 
 def test_a_time_stands_for_a_number_of_networks_and_the_same_command_goes_on(
-    torsweep, stand_ins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    torsweep, stand_ins, tmp_path, monkeypatch
+):
     code, _, err = torsweep(*ASKED, "--within", "2 h")
     assert code == 0, err
     (file,) = tmp_path.glob("torsweep-studies/*/experiments/*/experiment.yaml")
@@ -123,7 +123,7 @@ def test_a_time_stands_for_a_number_of_networks_and_the_same_command_goes_on(
     assert yaml.safe_load(file.read_text())["replicates"] == study["replicates"]
 
 
-def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tmp_path):
     code, out, _ = torsweep(*ASKED, "--dry-run", "--networks", "4")
     assert (code, stand_ins, list(tmp_path.iterdir())) == (0, [], [])
     said = dict(line.split(None, 1) for line in out.splitlines()[1:])
@@ -134,7 +134,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     assert said["takes"].endswith("MB of disk")
 
 
-def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path: Path) -> None:
+def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path):
     torsweep(*ASKED)
     (study,) = (tmp_path / "torsweep-studies").iterdir()
     level = "options=kistschedruninterval_1_msec"
@@ -146,7 +146,7 @@ def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path: Path) -> No
     assert "16 (2 on each of 8 networks), 2 min measured, 1 of them finished" in out
 
 
-def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch):
     monkeypatch.setattr(play, "_call", lambda command: 1)
     code, out, err = torsweep(*ASKED)
     assert (code, out) == (1, "")
@@ -154,12 +154,12 @@ def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.M
     assert err.splitlines()[-1].startswith("torsweep: the study is ")
 
 
-def test_what_was_decided_is_said(torsweep, repository: Path) -> None:
+def test_what_was_decided_is_said(torsweep, repository):
     _, _, err = torsweep("compare", "--candidate", f"{repository}@my-branch", "--dry-run", "--network", "ci")
     assert err.startswith("torsweep: baseline: main at ")
 
 
-def test_the_commands_of_the_how_to_are_accepted() -> None:
+def test_the_commands_of_the_how_to_are_accepted():
     text = (CHECKOUT / "docs/how-to/compare.md").read_text()
     commands = re.findall(r"^    (?:\$ )?torsweep compare (.*?)(?: +#.*)?$", text, re.MULTILINE)
     assert len(commands) >= 8

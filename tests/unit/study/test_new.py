@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
-from torsweep.cli import main
 from torsweep.config.experiment import load_experiment
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import own_experiments
 from torsweep.study.new import new_study, write_study
@@ -26,11 +24,9 @@ def _files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def _refused(capsys, *arguments: object) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    said = capsys.readouterr().err
-    assert stopped.value.code == 2 and said.count("\n") == 1, said
+def _refused(torsweep, *arguments: object) -> str:
+    code, _, said = torsweep(*arguments)
+    assert code == 2 and said.count("\n") == 1, said
     return said
 
 
@@ -47,22 +43,13 @@ def test_a_new_study_has_an_example_that_compares_a_line_of_torrc(tmp_path, monk
 
 
 @pytest.mark.parametrize("engine", ["cellsim", "shadow"])
-def test_the_example_is_for_the_engine(tmp_path, monkeypatch, capsys, engine):
+def test_the_example_is_for_the_engine(tmp_path, monkeypatch, torsweep, engine):
     new_study(tmp_path / "study", "mine", engine)
     monkeypatch.chdir(tmp_path / "study")
     example = load_experiment("mine")
     assert example.engines == (engine,)
     assert set(example.knobs) == {"scheduler" if engine == "cellsim" else "options"}
-    with pytest.raises(SystemExit) as stopped:
-        main(["config", "check", "experiments/mine/experiment.yaml"])
-    assert not stopped.value.code
-
-
-def test_the_profile_is_that_of_the_checkout(tmp_path):
-    new_study(tmp_path / "study", "mine")
-    profile = Path("profiles/default/config.yaml")
-    assert yaml.safe_load((tmp_path / "study" / profile).read_text())
-    assert (tmp_path / "study" / profile).read_text() == (CHECKOUT / profile).read_text()
+    assert torsweep("config", "check", "experiments/mine/experiment.yaml")[0] == 0
 
 
 def test_only_the_readme_names_a_path_of_this_machine(tmp_path):
@@ -74,26 +61,24 @@ def test_only_the_readme_names_a_path_of_this_machine(tmp_path):
     assert len(texts["README.md"].splitlines()) <= 10
 
 
-def test_the_commands_of_a_new_study_are_named(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["new", str(tmp_path / "study")])
-    said = capsys.readouterr().out
-    assert not stopped.value.code
+def test_the_commands_of_a_new_study_are_named(tmp_path, torsweep):
+    code, said, _ = torsweep("new", tmp_path / "study")
+    assert code == 0
     name = "experiments/kist_interval/experiment.yaml"
     assert name in said and (tmp_path / "study" / name).is_file()
 
 
-def test_a_folder_that_holds_something_is_refused(tmp_path, capsys):
+def test_a_folder_that_holds_something_is_refused(tmp_path, torsweep):
     (tmp_path / "notes.txt").write_text("years of work")
-    assert "holds notes.txt" in _refused(capsys, "new", tmp_path)
+    assert "holds notes.txt" in _refused(torsweep, "new", tmp_path)
     new_study(tmp_path / "study", "mine")
-    assert "accepted: a new or empty folder" in _refused(capsys, "new", tmp_path / "study")
+    assert "accepted: a new or empty folder" in _refused(torsweep, "new", tmp_path / "study")
     assert _files(tmp_path) == ["notes.txt", *(f"study/{name}" for name in FILES)]
 
 
-def test_a_folder_in_the_checkout_is_refused(tmp_path, capsys, monkeypatch):
+def test_a_folder_in_the_checkout_is_refused(tmp_path, torsweep, monkeypatch):
     monkeypatch.setattr("torsweep.study.new.CHECKOUT", tmp_path)
-    said = _refused(capsys, "new", tmp_path / "results" / "study")
+    said = _refused(torsweep, "new", tmp_path / "results" / "study")
     assert "is inside the checkout" in said and not (tmp_path / "results").exists()
 
 
@@ -104,7 +89,7 @@ def test_a_name_that_no_target_can_have_is_refused(tmp_path, name):
     assert not (tmp_path / "study").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "publish", "run", "summarize", "interim_analysis"])
+@pytest.mark.parametrize("name", ["report", "run", "interim_analysis"])
 def test_a_name_of_a_rule_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=f"is the name of a rule of the pipeline, got '{name}'"):
         new_study(tmp_path / "study", name)
@@ -118,9 +103,3 @@ def test_writing_a_study_again_brings_its_experiment_up_to_date_and_nothing_else
     write_study(study, "mine", "question: two\n")
     assert (study / "experiments/mine/experiment.yaml").read_text() == "question: two\n"
     assert (study / "README.md").read_text() == "my notes"
-
-
-def test_a_study_is_not_written_over_something_else(tmp_path):
-    (tmp_path / "notes.txt").write_text("years of work")
-    with pytest.raises(OutputError, match="which torsweep did not write"):
-        write_study(tmp_path, "mine", "question: one\n")

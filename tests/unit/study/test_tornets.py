@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import nan
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,11 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
-from torsweep.stats.claims.judging import Answer
-from torsweep.stats.inference.intervals import Interval
 from torsweep.study import build_copies, series, tornets, workload
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
 from torsweep.study.tornets import Tornets
 from torsweep.study.venue import Venue
-from torsweep.study.verdict import Line
 
 
 @pytest.fixture(autouse=True)
@@ -154,12 +150,6 @@ def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert re.search(r"^engine    shadow, network tornet-0.05: as a test says so$", told, re.MULTILINE)
     assert "runs      16 (2 for each of 8 seeds of one network, tornet-0.05: this says" in told
     assert not Path("torsweep-studies").exists()
-
-
-def test_the_verdict_names_seeds_of_one_network() -> None:
-    alone = Answer("", Interval(0.1, nan, nan, 1, 0.975), Interval(0.1, nan, nan, 1, 0.975), "", "unclear")
-    told = Line("50 KiB, first byte", alone, unit="seed").verdict
-    assert told == "not shown, as one seed has no interval"
 
 
 def test_a_file_where_the_folder_is_wanted(tmp_path: Path) -> None:

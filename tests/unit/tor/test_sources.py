@@ -116,13 +116,6 @@ def test_the_commit_of_a_build_is_recorded_and_nothing_is_built_twice(repository
     assert len(compiler) == 1
 
 
-def test_a_bare_repository_is_as_good(repository, tmp_path, compiler):
-    bare = tmp_path / "bare.git"
-    git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(bare))
-    assert planned_key(of(bare, revision="other")) == planned_key(of(repository, revision="other"))
-    assert build_tor(of(bare), tmp_path / "tools").provenance["source"] == "bare.git"
-
-
 def test_the_repository_that_is_named_counts_inside_a_hook_of_another(repository, monkeypatch):
     key = planned_key(of(repository))
     planned_key.cache_clear()
@@ -161,11 +154,7 @@ def test_a_folder_that_is_no_repository_of_tor_is_named(repository, tmp_path):
 @pytest.mark.parametrize(
     ("version", "series", "line"),
     [
-        (
-            "0.4.8.2",
-            "project",
-            r"patches are for another release series of tor, got '0\.4\.8\.2'; accepted: 0",
-        ),
+        ("0.4.8.2", "project", r"patches are for another release series of tor, got '0\.4\.8\.2'"),
         ("0.4.6.10", "none", "is too old a tor, got '0.4.6.10'; accepted: 0.4.7 or later"),
     ],
 )

@@ -184,12 +184,6 @@ def test_the_eras_differ_in_their_consensus() -> None:
     assert then["cfx_enabled"] == now["cfx_enabled"] == 0
 
 
-def test_the_authorities_state_the_parameters() -> None:
-    line = re.search(r"^ConsensusParams (.*)$", text_of("authority"), re.MULTILINE)
-    assert line is not None
-    assert "cc_alg=0" in line[1] and "cellq_high=256" in line[1]
-
-
 def test_the_clock_is_chosen_by_the_environment() -> None:
     assert environment(tor_settings("2012", {})) == {"TOR_MONOTIME_COARSE_CLOCK": "precise"}
     assert environment(tor_settings("2012", {"clock": "coarse_4ms"})) == {

@@ -49,10 +49,6 @@ def test_relays_are_read_with_and_without_further_addresses(tmp_path: Path):
     assert relays == {"a": (frozenset({"Guard", "Fast"}), 7), "e": (frozenset(), 0)}
 
 
-def test_the_consensus_of_the_network_is_taken(check):
-    check(consensus())
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -61,7 +57,6 @@ def test_the_consensus_of_the_network_is_taken(check):
         ("Exit ", "", "is not the network's: relay3 lacks the flag Exit"),
         (" Running", "", "is not the network's: relay1 lacks the flag Running"),
         (" V2Dir", "", "is not the network's: relay1 lacks the flag V2Dir"),
-        ("r relay3 ", "r another ", "has no relay3"),
     ],
 )
 def test_what_is_not_the_networks_is_named(old: str, new: str, said: str, check):

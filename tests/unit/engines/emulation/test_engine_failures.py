@@ -97,15 +97,6 @@ def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fa
     assert_no_results(folder)
 
 
-def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tools):
-    folder = run_directory()
-    tools = fake_tools(SLEEP)
-    tools.tors.usual.program.chmod(0o644)
-    with pytest.raises(TorsweepError, match=r"/bin/tor: does not answer .*Permission denied"):
-        run_emulation(folder, tools)
-    assert_no_results(folder)
-
-
 def test_a_gencert_that_fails_is_quoted(run_directory, fake_tools):
     folder = run_directory()
     tools = fake_tools(SLEEP)
@@ -231,16 +222,6 @@ def test_a_link_emulator_that_dies_on_the_way_is_named(run_directory, fake_tools
         ProcessEnded, match=r"^linkem ended with exit code 1; it last said: .* \| linkem: no memory left \("
     ):
         run_emulation(run_directory(), fake_tools(SLEEP, dying))
-
-
-def test_a_second_run_on_the_machine_is_refused(run_directory, fake_tools, tmp_path):
-    folder = run_directory()
-    with (
-        cores_claimed(lock=tmp_path / "machine.lock"),
-        pytest.raises(OutputError, match=r"^another emulation is under way on this machine, .*$"),
-    ):
-        run_emulation(folder, fake_tools(SLEEP))
-    assert not (folder / "processes").exists()
 
 
 def test_more_hosts_than_files_may_be_open_are_refused(run_directory, fake_tools, monkeypatch):

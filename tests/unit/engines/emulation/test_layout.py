@@ -23,10 +23,9 @@ from torsweep.engines.emulation.tcp import TCP
 from torsweep.engines.hosts import address, paths_text
 from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import UserLines, UserOptions
-from torsweep.errors import InputError
 from torsweep.network.model import Network
 from torsweep.tor.arti_client import GUARDS_FILE
-from torsweep.tor.torrc import bandwidths_text, check_network
+from torsweep.tor.torrc import bandwidths_text
 
 
 def made(network_: Network | None = None, **run: object) -> ProcessLayout:
@@ -141,19 +140,6 @@ def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
     assert hosts["authority1"]["up_bytes_per_s"] == AUTHORITY_LINK_BYTES_PER_S
     assert document["congestion_control"] == "cubic"
     assert document["sysctls"]["net.ipv4.tcp_recovery"] == "0"
-
-
-def test_a_relay_too_slow_for_tor_is_named():
-    with pytest.raises(InputError, match=re.escape("relay1.rate_bytes_per_s: tor refuses")):
-        check_network(network(*POSITIONS, rate_bytes_per_s=76_799), Path("network.json"))
-    check_network(network(*POSITIONS, rate_bytes_per_s=76_800), Path("network.json"))
-
-
-def test_weights_take_three_authorities_where_there_is_a_choice():
-    with pytest.raises(
-        InputError, match=r"network\.json: authorities: too few .* got 1; accepted: at least 3"
-    ):
-        check_network(network(*POSITIONS, "middle"), Path("network.json"))
 
 
 def test_lines_that_the_user_gives_stand_last_and_parameters_are_voted_for():

@@ -74,11 +74,6 @@ def test_a_pid_that_is_used_again_is_another_process(tmp_path):
     assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("new", 40, 0.2)]
 
 
-def test_a_machine_at_rest_has_nobody_to_name(tmp_path):
-    put(tmp_path, 50, 5.0)
-    assert busiest(process_times(tmp_path), process_times(tmp_path), 10.0, set()) == []
-
-
 def test_this_process_is_found():
     mine = [pid for pid, _ in process_times(Path("/proc")) if pid == os.getpid()]
     assert mine == [os.getpid()]

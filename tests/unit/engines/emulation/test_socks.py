@@ -54,12 +54,6 @@ def test_an_onion_service_goes_by_its_name(tmp_path):
     assert heard == b"\x05\x01\x00" + b"\x05\x01\x00\x03\x09abc.onion\x00\x50"
 
 
-def test_a_stream_without_a_name_says_none(tmp_path):
-    heard, data = talk(tmp_path, b"\x05\x00", b"\x05\x00\x00\x01" + bytes(6), after=b"payload", name=None)
-    assert heard == b"\x05\x01\x00" + b"\x05\x01\x00\x01\x0b\x00\x01\x02\x00\x50"
-    assert data == b"payload"
-
-
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [

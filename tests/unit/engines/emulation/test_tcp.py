@@ -11,23 +11,6 @@ def test_every_era_states_every_setting():
     assert TCP["2012"].settings.keys() == TCP["today"].settings.keys()
 
 
-def test_2012_has_none_of_what_came_later():
-    sysctls = TCP["2012"].sysctls()
-    later = (
-        "tcp_recovery",
-        "tcp_early_retrans",
-        "tcp_comp_sack_nr",
-        "tcp_autocorking",
-        "tcp_syn_linear_timeouts",
-    )
-    assert {sysctls[f"net.ipv4.{name}"] for name in later} == {"0"}
-    assert sysctls["net.ipv4.tcp_sack"] == sysctls["net.ipv4.tcp_timestamps"] == "1"
-    assert sysctls["net.ipv4.tcp_rmem"] == "4096 87380 4194304"
-    today = TCP["today"].sysctls()
-    differing = {name.removeprefix("net.ipv4.") for name in sysctls if sysctls[name] != today[name]}
-    assert differing == set(TCP["2012"].since) | {"tcp_rmem", "tcp_max_reordering"}
-
-
 def test_what_a_kernel_has_not_is_named_and_not_set(tmp_path):
     there = tmp_path / "net" / "ipv4"
     there.mkdir(parents=True)

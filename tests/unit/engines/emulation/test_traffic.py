@@ -15,9 +15,9 @@ from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.measuring import Generator
-from torsweep.network.model import Network
 
 SECOND_NS = 10**9
+PAUSED = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
 
 
 class FakeFollower:
@@ -113,17 +113,6 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_p
         assert download.progress[-1] == (download.last_byte_ns, 50_000)
 
 
-def test_hosts_are_numbered_once_however_many_downloads_there_are(tmp_path, monkeypatch):
-    reads, day_ns = [], 86_400 * SECOND_NS
-    node_of = Network.node_of.fget
-    monkeypatch.setattr(Network, "node_of", property(lambda own: reads.append(1) or node_of(own)))
-    pauses = {"think_min_ns": day_ns, "think_max_ns": day_ns}
-    assert len(play(tmp_path, FakeFollower(), parallel_streams=1, **pauses)()) == 1
-    of_one = len(reads)
-    assert len(play(tmp_path, FakeFollower(), parallel_streams=5, **pauses)()) == 5
-    assert len(reads) == 2 * of_one
-
-
 def test_a_page_is_its_first_object_then_chains_of_the_others(tmp_path):
     follower, day_ns = FakeFollower(), 86_400 * SECOND_NS
     page = {"page_objects": ((0, 6), (1_000_000, 6)), "parallel_streams": 2}
@@ -156,29 +145,25 @@ def test_what_the_end_cuts_off_is_unfinished(tmp_path):
 
 
 def test_a_client_that_nobody_serves_is_a_failure(tmp_path):
-    pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeFollower(), deaf=True, **pause)()
+    (download,) = play(tmp_path, FakeFollower(), deaf=True, **PAUSED)()
     assert download.outcome == "failed"
     assert "No such file" in download.error
 
 
 def test_a_refusal_is_a_failure_with_tors_reason(tmp_path):
-    pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeFollower(), **pause)(refusing=True)
+    (download,) = play(tmp_path, FakeFollower(), **PAUSED)(refusing=True)
     assert (download.outcome, download.error) == ("failed", "stream failed: TIMEOUT")
     assert download.socks_reply_ns is None
 
 
 def test_a_stream_closed_too_soon_is_a_failure(tmp_path):
-    pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeFollower(), **pause)(answered=700)
+    (download,) = play(tmp_path, FakeFollower(), **PAUSED)(answered=700)
     assert (download.outcome, download.got) == ("failed", 700)
     assert download.error == "the stream was closed before its end"
 
 
 def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
-    pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeFollower(), timeout_ns=SECOND_NS // 4, **pause)(answered=0)
+    (download,) = play(tmp_path, FakeFollower(), timeout_ns=SECOND_NS // 4, **PAUSED)(answered=0)
     assert (download.outcome, download.error) == ("timeout", "time limit")
 
 

@@ -50,13 +50,6 @@ def test_each_try_is_announced_in_one_line(monkeypatch, capsys):
     ]
 
 
-def test_after_three_tries_the_last_refusal_stands(monkeypatch):
-    told = engine(monkeypatch, late(1), late(2), late(3))
-    with pytest.raises(FellBehind, match=r"^the run fell behind real time: relay3; tried 3 times$"):
-        module.run_in_tries(Path("run"), TOOLS)
-    assert told == [1, 2, 3]
-
-
 def test_another_failure_ends_it_at_once(monkeypatch):
     told = engine(monkeypatch, late(1), ProcessEnded("relay2 ended"))
     with pytest.raises(ProcessEnded, match="relay2 ended"):

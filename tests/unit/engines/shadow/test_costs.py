@@ -35,9 +35,7 @@ def group(tmp_path: Path) -> Iterator[int]:
     shadow.wait()
 
 
-def test_costs_count_from_the_first_download_on(
-    group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costs_count_from_the_first_download_on(group, tmp_path, monkeypatch):
     monkeypatch.setattr(costs, "_PAUSE", 0)
     watch, deadline_s = CostWatch(["web1"]), time.monotonic() + 60
     while watch._before_us.get("relay1", 0) < 300_000 and time.monotonic() < deadline_s:
@@ -53,7 +51,7 @@ def test_costs_count_from_the_first_download_on(
     assert 100_000 < found["relay1"].peak_memory_bytes < 10_000_000
 
 
-def test_looks_are_far_apart_when_they_take_long(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looks_are_far_apart_when_they_take_long(group, monkeypatch):
     monkeypatch.setattr(costs, "_PAUSE", 0)
     watch, deadline_s = CostWatch(["server1"]), time.monotonic() + 60
     while not watch.costs and time.monotonic() < deadline_s:
@@ -65,5 +63,5 @@ def test_looks_are_far_apart_when_they_take_long(group: int, monkeypatch: pytest
     assert watch.costs == {}
 
 
-def test_a_folder_of_an_older_version_has_no_costs(tmp_path: Path) -> None:
+def test_a_folder_of_an_older_version_has_no_costs(tmp_path):
     assert read_costs(tmp_path) == {}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.stand_ins import SERIES_OPTIONS, stand_in_tor
 from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
-from torsweep.engines.shadow.directory import Written, write_directory
-from torsweep.engines.shadow.keys import Keys
+from torsweep.engines.run_spec import UserLines, UserOptions
+from torsweep.engines.shadow.directory import write_directory
 from torsweep.engines.shadow.layout import read_layout
 from torsweep.engines.shadow.simulate import (
     BOOTSTRAP_NS,
@@ -27,9 +25,9 @@ from torsweep.engines.shadow.simulate import (
     ShadowSettings,
     ShadowSimulation,
 )
-from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import InputError
-from torsweep.network.model import Network
+
+Write = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
@@ -37,45 +35,37 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "run" / "shadow"
 
 
-def _write(
-    run: RunSpec,
-    network: Network,
-    rtt_us: NDArray[np.int32],
-    keys: Keys,
-    tools: ShadowTools,
-    folder: Path,
-    settings: ShadowSettings = ShadowSettings(),
-) -> Written:
-    return write_directory(run, network, network.latencies(rtt_us), keys, tools, settings, folder)
-
-
-def _configuration(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "shadow.yaml").read_text())
-    return document
-
-
 def _start_ns(process: dict[str, Any]) -> int:
     return int(process["start_time"].removesuffix(" ns"))
 
 
 @pytest.fixture
-def written(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> dict[str, Any]:
-    _write(run, network, rtt_us, keys, tools, folder)
-    return _configuration(folder)
+def write(run, network, rtt_us, keys, tools, folder) -> Write:
+    """Writes the folder of the run, or of what a test gives in its place; its configuration."""
+
+    def make(**given: Any) -> dict[str, Any]:
+        of = {"run": run, "network": network, "tools": tools, **given}
+        latencies = of["network"].latencies(rtt_us)
+        write_directory(of["run"], of["network"], latencies, keys, of["tools"], ShadowSettings(), folder)
+        document: dict[str, Any] = json.loads((folder / "shadow.yaml").read_text())
+        return document
+
+    return make
 
 
-def test_each_host_stands_at_its_node_with_an_address_of_its_own(
-    written: dict[str, Any], network: Network
-) -> None:
+@pytest.fixture
+def written(write: Write) -> dict[str, Any]:
+    return write()
+
+
+def test_each_host_stands_at_its_node_with_an_address_of_its_own(written, network):
     assert len(written["hosts"]) == network.node_count
     assert written["hosts"]["web2"]["network_node_id"] == 9
     addresses = {host["ip_addr"] for host in written["hosts"].values()}
     assert len(addresses) == network.node_count
 
 
-def test_the_run_is_as_long_as_asked_after_the_bootstrap(written: dict[str, Any], run: RunSpec) -> None:
+def test_the_run_is_as_long_as_asked_after_the_bootstrap(written, run):
     assert written["general"]["stop_time"] == f"{BOOTSTRAP_NS + run.duration_ns} ns"
     assert written["general"]["bootstrap_end_time"] == f"{BOOTSTRAP_NS} ns"
     assert written["general"]["model_unblocked_syscall_latency"] is False
@@ -85,19 +75,9 @@ def test_the_run_is_as_long_as_asked_after_the_bootstrap(written: dict[str, Any]
 
 
 @pytest.mark.parametrize(("downloads", "captured"), [(0, set()), (5, {"relay2", "relay4"})])
-def test_where_downloads_are_followed_all_hosts_on_their_ways_capture(
-    run: RunSpec,
-    network: Network,
-    rtt_us: NDArray[np.int32],
-    keys: Keys,
-    tools: ShadowTools,
-    folder: Path,
-    downloads: int,
-    captured: set[str],
-) -> None:
+def test_where_downloads_are_followed_all_hosts_on_their_ways_capture(write, run, downloads, captured):
     tracing = Tracing(hosts=("relay2", "relay4"), downloads=downloads)
-    _write(run.model_copy(update={"tracing": tracing}), network, rtt_us, keys, tools, folder)
-    hosts = _configuration(folder)["hosts"]
+    hosts = write(run=run.model_copy(update={"tracing": tracing}))["hosts"]
     capture = {"pcap_enabled": True, "pcap_capture_size": "128 B"}
     found = {name for name, host in hosts.items() if host["host_options"] == capture}
     ends = {"web1", "web2", "bulk1", "server1", "server2"} if downloads else set()
@@ -105,7 +85,7 @@ def test_where_downloads_are_followed_all_hosts_on_their_ways_capture(
     assert all(hosts[name]["host_options"] == {} for name in hosts.keys() - found)
 
 
-def test_clients_download_from_their_offset_in_the_window(written: dict[str, Any], run: RunSpec) -> None:
+def test_clients_download_from_their_offset_in_the_window(written, run):
     for number, name in enumerate(("web1", "web2", "bulk1")):
         tgen = written["hosts"][name]["processes"][-1]
         offset_ns = client_start_ns(run.seed, number, run.client_start_window_ns)
@@ -113,34 +93,27 @@ def test_clients_download_from_their_offset_in_the_window(written: dict[str, Any
         assert _start_ns(tgen) == BOOTSTRAP_NS + offset_ns
 
 
-def test_every_process_is_expected_to_run_to_the_end(written: dict[str, Any]) -> None:
+def test_every_process_is_expected_to_run_to_the_end(written):
     states = {
         process["expected_final_state"] for host in written["hosts"].values() for process in host["processes"]
     }
     assert states == {"running"}
 
 
-def test_clients_share_a_torrc_and_each_has_paths_of_its_own(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_clients_share_a_torrc_and_each_has_paths_of_its_own(write, run, keys, folder):
     path = ("relay1", "relay5", "relay2")
     paths = {"web1": (path,), "web2": (path, ("relay3", *path[1:]))}
-    _write(run.model_copy(update={"paths": paths}), network, rtt_us, keys, tools, folder)
+    hosts_of = write(run=run.model_copy(update={"paths": paths}))["hosts"]
     relays, hosts = keys.identities.relays, folder / "template/hosts"
     first = " ".join(f"${relays[name]}" for name in path)
     assert (hosts / "web1/circuit-paths").read_text() == f"{first}\n"
     assert (hosts / "web2/circuit-paths").read_text().splitlines()[1].startswith(f"${relays['relay3']} ")
     assert not (hosts / "bulk1/circuit-paths").exists()
-    arguments = {
-        name: _configuration(folder)["hosts"][name]["processes"][0]["args"]
-        for name in ("web1", "web2", "bulk1")
-    }
+    arguments = {name: hosts_of[name]["processes"][0]["args"] for name in ("web1", "web2", "bulk1")}
     assert arguments["web1"] == arguments["web2"] != arguments["bulk1"]
 
 
-def test_authorities_know_each_other_the_positions_and_the_weights(
-    written: dict[str, Any], folder: Path, keys: Keys
-) -> None:
+def test_authorities_know_each_other_the_positions_and_the_weights(written, folder, keys):
     torrc = (folder / "template/hosts/authority2/torrc").read_text()
     for name, identity in keys.identities.votes.items():
         assert f"DirAuthority {name} orport=9001 v3ident={identity} " in torrc
@@ -154,7 +127,7 @@ def test_authorities_know_each_other_the_positions_and_the_weights(
     assert f"node_id=${keys.identities.relays['authority1']} bw=0" in bandwidths
 
 
-def test_a_relay_has_its_rate_and_its_keys(written: dict[str, Any], folder: Path) -> None:
+def test_a_relay_has_its_rate_and_its_keys(written, folder):
     torrc = (folder / "template/hosts/relay2/torrc").read_text()
     assert "BandwidthRate 100000 bytes\nBandwidthBurst 200000 bytes\n" in torrc
     assert "TokenBucketRefillInterval 100 msec\n" in torrc
@@ -162,7 +135,7 @@ def test_a_relay_has_its_rate_and_its_keys(written: dict[str, Any], folder: Path
     assert (folder / "template/hosts/relay2/keys/secret_id_key").read_text() == "of relay2\n"
 
 
-def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: Path, keys: Keys) -> None:
+def test_the_layout_tells_what_the_logs_do_not(written, folder, keys):
     layout = read_layout(folder)
     assert layout.clients == {"web1": "web", "web2": "web", "bulk1": "bulk"}
     assert layout.servers == {"11.0.0.12": "server1", "11.0.0.13": "server2"}
@@ -170,44 +143,37 @@ def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: 
     assert layout.bootstrap_ns == BOOTSTRAP_NS
 
 
-def test_an_onion_service_has_a_tor_and_its_clients_ask_for_its_address(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_an_onion_service_has_a_tor_and_its_clients_ask_for_its_address(write, run, network, folder):
     service = network.servers[0].model_copy(update={"onion": True})
     client = network.clients[1].model_copy(update={"kind": "onion"})
     clients, servers = (network.clients[0], client, network.clients[2]), (service, network.servers[1])
     changed = network.model_copy(update={"clients": clients, "servers": servers})
     traffic = {**run.traffic, "onion": run.traffic["web"]}
-    _write(run.model_copy(update={"traffic": traffic}), changed, rtt_us, keys, tools, folder)
+    document = write(run=run.model_copy(update={"traffic": traffic}), network=changed)
     torrc = (folder / "template/hosts/server1/torrc").read_text()
     assert "HiddenServiceDir onion\nHiddenServicePort 80 127.0.0.1:80\n" in torrc
     address = (folder / "template/hosts/server1/onion/hostname").read_text().strip()
     assert f"{address}:80" in (folder / "template/hosts/web2/tgen.graphml").read_text()
     assert address not in (folder / "template/hosts/web1/tgen.graphml").read_text()
     assert read_layout(folder).servers[address] == "server1"
-    (_, tor) = _configuration(folder)["hosts"]["server1"]["processes"]
+    (_, tor) = document["hosts"]["server1"]["processes"]
     assert Path(tor["path"]).name == "tor"
 
 
-def test_the_same_run_is_written_in_the_same_bytes(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_the_same_run_is_written_in_the_same_bytes(write, folder):
     def content() -> dict[str, bytes]:
-        _write(run, network, rtt_us, keys, tools, folder)
+        write()
         files = [path for path in folder.rglob("*") if path.is_file()]
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
     assert content() == content()
 
 
-def test_a_repeat_has_another_seed_of_shadow_and_the_same_traffic(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_a_repeat_has_another_seed_of_shadow_and_the_same_traffic(write, run, folder):
     def content(repeat: int) -> tuple[int, dict[str, Any], dict[str, bytes]]:
-        _write(run.model_copy(update={"repeat": repeat}), network, rtt_us, keys, tools, folder)
+        document = write(run=run.model_copy(update={"repeat": repeat}))
         paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".yaml"]
         files = {str(path): path.read_bytes() for path in paths}
-        document = _configuration(folder)
         return document["general"].pop("seed"), document, files
 
     first, again, third = content(0), content(1), content(2)
@@ -222,21 +188,14 @@ def _torrc_of(host: str, document: dict[str, Any], folder: Path) -> str:
 
 
 def test_each_host_runs_its_own_build_with_the_lines_that_are_given_to_it(
-    run: RunSpec,
-    network: Network,
-    rtt_us: NDArray[np.int32],
-    keys: Keys,
-    tools: ShadowTools,
-    folder: Path,
-    tmp_path: Path,
-) -> None:
+    write, run, tools, folder, tmp_path
+):
     plain = stand_in_tor(tmp_path / "tors", "0.4.9.5", SERIES_OPTIONS)
     mixed = replace(tools, tors=HostTors(tools.tors.usual, {"relay2": plain, "web2": plain}))
     to_some = UserLines(lines={"CacheDNS": "0", "MaxMemInQueues": "9 MB"}, hosts=("relay2", "web1"))
     given = UserOptions(torrc=(UserLines(lines={"NumCPUs": "2"}), to_some), consensus={"cc_alg": 2})
     asked = run.model_copy(update={"tor": tor_settings("today", {}), "given": given})
-    _write(asked, network, rtt_us, keys, mixed, folder)
-    document = _configuration(folder)
+    document = write(run=asked, tools=mixed)
     for host in ("relay1", "relay2", "web1", "web2"):
         build = plain if host in ("relay2", "web2") else tools.tors.usual
         tor, text = document["hosts"][host]["processes"][0], _torrc_of(host, document, folder)
@@ -250,18 +209,8 @@ def test_each_host_runs_its_own_build_with_the_lines_that_are_given_to_it(
 
 
 @pytest.mark.parametrize(("era", "logging"), [("2012", set()), ("today", {"relay1", "relay2"})])
-def test_exits_log_the_round_trips_on_which_their_windows_depend(
-    run: RunSpec,
-    network: Network,
-    rtt_us: NDArray[np.int32],
-    keys: Keys,
-    tools: ShadowTools,
-    folder: Path,
-    era: str,
-    logging: set[str],
-) -> None:
-    _write(run.model_copy(update={"tor": tor_settings(era, {})}), network, rtt_us, keys, tools, folder)
-    document = _configuration(folder)
+def test_exits_log_the_round_trips_on_which_their_windows_depend(write, run, network, folder, era, logging):
+    document = write(run=run.model_copy(update={"tor": tor_settings(era, {})}))
     relays = [relay.name for relay in network.relays]
     told = {
         name
@@ -272,37 +221,30 @@ def test_exits_log_the_round_trips_on_which_their_windows_depend(
     assert told == in_utc == logging
 
 
-def test_two_authorities_are_too_few_for_weights(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_two_authorities_are_too_few_for_weights(write, network):
     fewer = network.model_copy(update={"authorities": network.authorities[:2]})
     with pytest.raises(InputError, match=r"authorities: too few .* got 2; accepted: at least 3"):
-        _write(run, fewer, rtt_us, keys, tools, folder)
+        write(network=fewer)
 
 
-def test_a_relay_slower_than_tor_allows_is_named(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_a_relay_slower_than_tor_allows_is_named(write, network):
     slow = network.relays[0].model_copy(update={"rate_bytes_per_s": 20_480})
     slower = network.model_copy(update={"relays": (slow, *network.relays[1:])})
     with pytest.raises(InputError, match=r"relay1\.rate_bytes_per_s: .*got 20480; accepted: at least 76800"):
-        _write(run, slower, rtt_us, keys, tools, folder)
+        write(network=slower)
 
 
-def test_one_authority_will_do_where_there_is_one_path(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
-) -> None:
+def test_one_authority_will_do_where_there_is_one_path(write, network):
     hosts = {
         "relays": network.relays[:3],
         "authorities": (network.authorities[0].model_copy(update={"node": 3}),),
         "clients": (network.clients[0].model_copy(update={"node": 4}),),
         "servers": (network.servers[0].model_copy(update={"node": 5}),),
     }
-    _write(run, network.model_copy(update=hosts), rtt_us, keys, tools, folder)
-    assert "authority1" in _configuration(folder)["hosts"]
+    assert "authority1" in write(network=network.model_copy(update=hosts))["hosts"]
 
 
-def test_a_process_that_starts_when_all_is_over_is_refused(tmp_path: Path) -> None:
+def test_a_process_that_starts_when_all_is_over_is_refused(tmp_path):
     late = GraphHost(0, "11.0.0.1", [Process("/bin/late", [], 7)])
     with pytest.raises(InputError, match=r"hosts\.slow\.late\.start_time: a process starts when .*before"):
         ShadowSimulation({"slow": late}, stop_ns=7, seed=1).text(tmp_path)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from torsweep.engines.shadow.directory import shared_nodes, write_graph
 from torsweep.errors import InputError
-from torsweep.network.model import Network
 
 
 def _edges(text: str) -> dict[tuple[int, int], int]:
@@ -19,13 +16,13 @@ def _edges(text: str) -> dict[tuple[int, int], int]:
     return {(int(source), int(target)): int(latency) for source, target, latency in found}
 
 
-def test_every_pair_of_hosts_and_every_host_has_one_edge(network: Network, rtt_us: NDArray[np.int32]) -> None:
+def test_every_pair_of_hosts_and_every_host_has_one_edge(network, rtt_us):
     edges = _edges(write_graph(network, network.latencies(rtt_us), 5_000)[0])
     nodes = network.node_count
     assert set(edges) == {(a, b) for a in range(nodes) for b in range(a, nodes)}
 
 
-def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network: Network, rtt_us: NDArray[np.int32]) -> None:
+def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network, rtt_us):
     rtt_us[0, 1] = rtt_us[1, 0] = 3_000
     graph, floored_pairs = write_graph(network, network.latencies(rtt_us), 5_000)
     edges = _edges(graph)
@@ -34,15 +31,13 @@ def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network: Network, rtt_u
     assert floored_pairs == 1
 
 
-def test_rates_stand_on_the_nodes_in_bits_each_way_its_own(
-    network: Network, rtt_us: NDArray[np.int32]
-) -> None:
+def test_rates_stand_on_the_nodes_in_bits_each_way_its_own(network, rtt_us):
     text = write_graph(network, network.latencies(rtt_us), 5_000)[0]
     assert 'id 8\nhost_bandwidth_down "6400000 bit"\nhost_bandwidth_up "800000 bit"\n' in text
     assert 'id 1\nhost_bandwidth_down "8000008 bit"\nhost_bandwidth_up "8000008 bit"\n' in text
 
 
-def test_hosts_alike_share_a_node(network: Network, rtt_us: NDArray[np.int32]) -> None:
+def test_hosts_alike_share_a_node(network, rtt_us):
     """The servers, and two of three clients, are at one place; the third has an access delay of its own."""
     web, late, bulk = network.clients
     alike = {"place": 3}
@@ -69,7 +64,7 @@ def test_hosts_alike_share_a_node(network: Network, rtt_us: NDArray[np.int32]) -
     assert floored_pairs == 5 * 4 // 2
 
 
-def test_a_pair_without_a_latency_is_named(network: Network, rtt_us: NDArray[np.int32]) -> None:
+def test_a_pair_without_a_latency_is_named(network, rtt_us):
     latencies = replace(network.latencies(rtt_us), floor_us=1)
     rtt_us[2, 5] = rtt_us[5, 2] = 1
     said = r"latency\.npy: relay3 and authority1: a pair of hosts has no latency; accepted: an RTT of at"

@@ -7,14 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from torsweep.engines.shadow.process import claimed_cores, run_simulation, shadow_process
 from torsweep.engines.shadow.simulate import ShadowSimulation
-from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import TorsweepError
 
 SIMULATION = ShadowSimulation({}, stop_ns=1, seed=1)
@@ -35,9 +33,7 @@ def _gone(pid: int, patience_s: float = 10.0) -> bool:
     return not _alive(pid)
 
 
-def test_lines_of_standard_error_are_handed_on_and_output_is_kept(
-    tmp_path: Path, program: Callable[[str], Path]
-) -> None:
+def test_lines_of_standard_error_are_handed_on_and_output_is_kept(tmp_path, program):
     shadow = program("echo said; echo told >&2; exit 3")
     with shadow_process(shadow, tmp_path) as process:
         lines = [line for line in process.lines() if line]
@@ -46,7 +42,7 @@ def test_lines_of_standard_error_are_handed_on_and_output_is_kept(
     assert (tmp_path / "shadow.log").read_text() == "said\n"
 
 
-def test_data_of_a_run_before_are_removed(tmp_path: Path, program: Callable[[str], Path]) -> None:
+def test_data_of_a_run_before_are_removed(tmp_path, program):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "old").touch()
     with shadow_process(program("test ! -e data"), tmp_path) as process:
@@ -54,7 +50,7 @@ def test_data_of_a_run_before_are_removed(tmp_path: Path, program: Callable[[str
         assert process.wait() == 0
 
 
-def test_what_shadow_started_ends_with_the_block(tmp_path: Path, program: Callable[[str], Path]) -> None:
+def test_what_shadow_started_ends_with_the_block(tmp_path, program):
     shadow = program("sleep 60 & echo $! >&2; wait")
     with shadow_process(shadow, tmp_path) as process:
         child = int(next(line for line in process.lines() if line))
@@ -63,9 +59,7 @@ def test_what_shadow_started_ends_with_the_block(tmp_path: Path, program: Callab
     assert _gone(process.pid)
 
 
-def test_shadow_ends_when_the_one_who_started_it_is_killed(
-    tmp_path: Path, program: Callable[[str], Path]
-) -> None:
+def test_shadow_ends_when_the_one_who_started_it_is_killed(tmp_path, program):
     shadow = program("echo $$ >&2; exec sleep 60")
     parent = subprocess.Popen(
         [
@@ -88,14 +82,14 @@ def test_shadow_ends_when_the_one_who_started_it_is_killed(
     assert _gone(pid)
 
 
-def test_shadow_has_the_cores_it_was_given(tmp_path: Path, program: Callable[[str], Path]) -> None:
+def test_shadow_has_the_cores_it_was_given(tmp_path, program):
     core = min(os.sched_getaffinity(0))
     shadow = program("grep Cpus_allowed_list /proc/self/status >&2")
     with shadow_process(shadow, tmp_path, (core,)) as process:
         assert [line for line in process.lines() if line] == [f"Cpus_allowed_list:\t{core}"]
 
 
-def test_cores_are_claimed_once(tmp_path: Path) -> None:
+def test_cores_are_claimed_once(tmp_path):
     every = tuple(sorted(os.sched_getaffinity(0)))
     with claimed_cores(1, tmp_path / "claims") as first:
         assert first == every[:1]
@@ -109,9 +103,7 @@ def test_cores_are_claimed_once(tmp_path: Path) -> None:
         assert again == every
 
 
-def test_a_short_simulation_that_fails_says_why(
-    tmp_path: Path, program: Callable[[str], Path], tools: ShadowTools
-) -> None:
+def test_a_short_simulation_that_fails_says_why(tmp_path, program, tools):
     program("echo '** Shadow did not complete successfully: no such graph' >&2; exit 1")
     with pytest.raises(TorsweepError, match="no such graph"):
         run_simulation(SIMULATION, tmp_path, tools.shadow)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +10,6 @@ from tests.stand_ins import tells_round_trip
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.tools import TRIALS_FOLDER, RoundTrips, measure, round_trips
 from torsweep.errors import TorsweepError
-
-Program = Callable[[str], Path]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +20,7 @@ Program = Callable[[str], Path]
         (100_312, "round trips measured"),  # Linux's microseconds
     ],
 )
-def test_a_shadow_is_judged_by_what_tcp_says(program: Program, tcpi_rtt: int, text: str) -> None:
+def test_a_shadow_is_judged_by_what_tcp_says(program, tcpi_rtt, text):
     found = measure(program(tells_round_trip(tcpi_rtt)))
     assert found == RoundTrips(100, tcpi_rtt)
     assert found.text == text
@@ -39,16 +35,14 @@ def test_a_shadow_is_judged_by_what_tcp_says(program: Program, tcpi_rtt: int, te
         ("echo '** no such graph' >&2; exit 1", "simulation: no such graph"),
     ],
 )
-def test_a_shadow_of_which_it_cannot_be_told_is_refused_in_one_line(
-    program: Program, script: str, reason: str
-) -> None:
+def test_a_shadow_of_which_it_cannot_be_told_is_refused_in_one_line(program, script, reason):
     shadow = program(script)
     with pytest.raises(TorsweepError) as refusal:
         measure(shadow)
     assert str(refusal.value) == f"{shadow}: whether it measures round trips cannot be told: {reason}"
 
 
-def test_what_was_measured_is_kept_by_the_content_of_the_program(program: Program, tmp_path: Path) -> None:
+def test_what_was_measured_is_kept_by_the_content_of_the_program(program, tmp_path):
     results = tmp_path / "results"
     round_trips.cache_clear()
     assert not round_trips(program(tells_round_trip(0)), results).measured
@@ -60,7 +54,7 @@ def test_what_was_measured_is_kept_by_the_content_of_the_program(program: Progra
     assert len(list((results / TRIALS_FOLDER).glob("round-trips-*.json"))) == 2
 
 
-def test_what_was_kept_is_not_measured_again(program: Program, tmp_path: Path) -> None:
+def test_what_was_kept_is_not_measured_again(program, tmp_path):
     results = tmp_path / "results"
     results.mkdir()
     shadow = program(f"{tells_round_trip(100)}; echo >>{tmp_path}/calls")
@@ -70,7 +64,7 @@ def test_what_was_kept_is_not_measured_again(program: Program, tmp_path: Path) -
     assert (tmp_path / "calls").read_text().count("\n") == 1
 
 
-def test_the_probe_reads_the_round_trip_that_this_kernel_measures() -> None:
+def test_the_probe_reads_the_round_trip_that_this_kernel_measures():
     port = 18_380
     answering = threading.Thread(target=round_trip_probe.answer, args=("127.0.0.1", port), daemon=True)
     answering.start()

@@ -24,23 +24,19 @@ def _say(_: str) -> None:
     pass
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"run\.json: no such file"):
         run.run_shadow(tmp_path, ShadowSettings(), _say)
 
 
-def test_without_shadow_a_run_says_how_to_get_it(
-    run_directory: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_shadow_a_run_says_how_to_get_it(run_directory, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("TORSWEEP_SHADOW", raising=False)
     with pytest.raises(ToolMissing, match=r"^shadow: not on PATH.*how to install it: https://"):
         run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
-def test_a_network_that_has_changed_since_is_refused(
-    run_directory: Path, tools: ShadowTools, tmp_path: Path
-) -> None:
+def test_a_network_that_has_changed_since_is_refused(run_directory, tools, tmp_path):
     file = tmp_path / "network" / "network.json"
     file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
     with pytest.raises(
@@ -55,16 +51,14 @@ def test_a_network_that_has_changed_since_is_refused(
         ({"engine": "cellsim"}, r"engine: was prepared for another engine, got 'cellsim'"),
     ],
 )
-def test_a_run_that_shadow_cannot_run_is_refused(
-    run_directory: Path, changes: dict[str, object], message: str
-) -> None:
+def test_a_run_that_shadow_cannot_run_is_refused(run_directory, changes, message):
     file = run_directory / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
     with pytest.raises(InputError, match=message):
         run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
-def test_rates_that_are_mixed_up_are_refused(tools: ShadowTools) -> None:
+def test_rates_that_are_mixed_up_are_refused(tools):
     right = {"down": 0.93 * preflight.DOWN_BYTES_PER_S, "up": 0.97 * preflight.UP_BYTES_PER_S}
     preflight.check(right, tools)
     mixed_up = {**right, "up": right["down"]}
@@ -72,9 +66,7 @@ def test_rates_that_are_mixed_up_are_refused(tools: ShadowTools) -> None:
         preflight.check(mixed_up, tools)
 
 
-def test_the_preflight_of_a_version_is_kept(
-    tools: ShadowTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_preflight_of_a_version_is_kept(tools, tmp_path, monkeypatch):
     measured = {"down": 0.95 * preflight.DOWN_BYTES_PER_S, "up": 0.95 * preflight.UP_BYTES_PER_S}
     calls = []
 
@@ -88,16 +80,14 @@ def test_the_preflight_of_a_version_is_kept(
     assert len(calls) == 1
 
 
-def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools: ShadowTools) -> None:
+def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools):
     tor = tools.tors.usual.version
     assert tools.engine_version == f"3.3.0-199-gf1b, round trips measured, tor {tor}"
     as_released = replace(tools, round_trips=RoundTrips(100, 0))
     assert as_released.engine_version == f"3.3.0-199-gf1b, round trips not measured, tor {tor}"
 
 
-def test_a_run_for_the_other_kind_of_shadow_is_refused(
-    run_directory: Path, tools: ShadowTools, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_for_the_other_kind_of_shadow_is_refused(run_directory, tools, monkeypatch):
     as_released = replace(tools, round_trips=RoundTrips(100, 0))
     monkeypatch.setattr(run, "find_tools", lambda *_: as_released)
     message = r"round trips not measured, got 'shadow'; accepted: shadow-no-rtt; prepare the run again"
@@ -138,9 +128,7 @@ def simulated(
     return lambda: steps
 
 
-def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(
-    run_directory: Path, simulated: Callable[[], list[str]]
-) -> None:
+def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(run_directory, simulated):
     with pytest.raises(InputError, match="is cut off"):
         run.run_shadow(run_directory, ShadowSettings(), _say)
     assert not (run_directory / "provenance.json").exists()
@@ -154,16 +142,14 @@ def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(
     ]
 
 
-def test_other_settings_are_simulated(run_directory: Path, simulated: Callable[[], list[str]]) -> None:
+def test_other_settings_are_simulated(run_directory, simulated):
     with pytest.raises(InputError):
         run.run_shadow(run_directory, ShadowSettings(), _say)
     run.run_shadow(run_directory, ShadowSettings(latency_floor_us=6_000), _say)
     assert simulated() == ["simulate", "read", "simulate", "read"]
 
 
-def test_tables_are_read_again_without_a_simulation(
-    run_directory: Path, simulated: Callable[[], list[str]]
-) -> None:
+def test_tables_are_read_again_without_a_simulation(run_directory, simulated):
     with pytest.raises(InputError, match=r"simulated\.json: no such file"):
         run.read_again(run_directory)
     with pytest.raises(InputError, match="is cut off"):
@@ -176,9 +162,7 @@ def test_tables_are_read_again_without_a_simulation(
         run.read_again(run_directory)
 
 
-def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(
-    run_directory: Path, simulated: Callable[[], list[str]]
-) -> None:
+def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(run_directory, simulated):
     file = run_directory / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "tracing": {"hosts": ["relay1"]}}))
     record = {"run_sha256": sha256_of_file(file)}

@@ -57,9 +57,7 @@ def written(run: RunSpec, tmp_path: Path, tools: ShadowTools) -> tuple[Path, dic
     return folder, json.loads((folder / "shadow.yaml").read_text())
 
 
-def test_nothing_changes_but_programs_seed_and_end(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_nothing_changes_but_programs_seed_and_end(given_run, tornet, tmp_path, tools):
     folder, found = written(given_run, tmp_path, tools)
     expected = json.loads(json.dumps(read_tornet(tornet).document))
     expected["general"] |= {
@@ -82,9 +80,7 @@ def test_nothing_changes_but_programs_seed_and_end(
                 assert (folder / copy / file.relative_to(tornet / part)).read_bytes() == file.read_bytes()
 
 
-def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
-    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(given_run, tmp_path, tools):
     lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit", "markovclient1exit"))
     folder, _ = written(given_run.model_copy(update={"given": UserOptions(torrc=(lines,))}), tmp_path, tools)
     torrcs = {file.parent.name: file.read_text() for file in (folder / TEMPLATE).glob("*/torrc")}
@@ -93,9 +89,7 @@ def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
     assert not any("KIST" in text for host, text in torrcs.items() if host not in told)
 
 
-def test_a_file_that_is_a_link_is_not_written_through(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_a_file_that_is_a_link_is_not_written_through(given_run, tornet, tmp_path, tools):
     torrc = tornet / "shadow.data.template/hosts/relay2exit/torrc"
     own = torrc.rename(tmp_path / "own.torrc")
     torrc.symlink_to(own)
@@ -106,9 +100,7 @@ def test_a_file_that_is_a_link_is_not_written_through(
     assert own.read_bytes() == before
 
 
-def test_parameters_join_those_that_the_network_votes_for(
-    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_parameters_join_those_that_the_network_votes_for(given_run, tmp_path, tools):
     run = given_run.model_copy(update={"given": UserOptions(consensus={"cc_alg": 2, "cfx_enabled": 0})})
     folder, _ = written(run, tmp_path, tools)
     for name in AUTHORITIES:
@@ -117,7 +109,7 @@ def test_parameters_join_those_that_the_network_votes_for(
     assert "ConsensusParams" not in (folder / TEMPLATE / "relay2exit/torrc").read_text()
 
 
-def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools: ShadowTools) -> None:
+def test_hosts_of_another_build_run_it(given_run, tmp_path, tools):
     other = stand_in_tor(tmp_path / "others", "0.4.9.12")
     mixed = replace(tools, tors=replace(tools.tors, others={"relay2exit": other}))
     _, found = written(given_run, tmp_path, mixed)
@@ -125,17 +117,13 @@ def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools
     assert {name for name, path in paths.items() if path == str(other.program)} == {"relay2exit"}
 
 
-def test_a_network_that_has_changed_since_is_refused(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_a_network_that_has_changed_since_is_refused(given_run, tornet, tmp_path, tools):
     (tornet / "conf/tor.client.torrc").write_text("SocksPort 9052\n")
     with pytest.raises(InputError, match=r"tornet: has changed since this network was taken from it"):
         written(given_run, tmp_path, tools)
 
 
-def test_a_simulation_that_ends_before_its_clients_start_is_refused(
-    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
-) -> None:
+def test_a_simulation_that_ends_before_its_clients_start_is_refused(given_run, tmp_path, tools):
     short = given_run.model_copy(update={"duration_ns": 300 * 10**9})
     with pytest.raises(InputError, match=r"starts when the simulation is over"):
         written(short, tmp_path, tools)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import networkx as nx
 
@@ -33,9 +32,7 @@ def _with(run: RunSpec, kind: str, **changes: object) -> RunSpec:
     return run.model_copy(update={"traffic": traffic})
 
 
-def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(
-    run: RunSpec, network: Network
-) -> None:
+def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(run, network):
     vertices, arrows = _parse(client_graph(run, 1, "web", _names(network)))
     assert arrows["start"] == ["stream1"]
     assert arrows["stream1"] == ["pause1"]
@@ -47,9 +44,7 @@ def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(
     assert vertices["start"]["recvsize"] == "307200 bytes"
 
 
-def test_sizes_from_a_table_are_those_of_each_download(
-    run: RunSpec, network: Network, tmp_path: Path
-) -> None:
+def test_sizes_from_a_table_are_those_of_each_download(run, network, tmp_path):
     drawing = _with(run, "web", response_quantiles=((0, 1_000), (1_000_000, 9_000)))
     graph = client_graph(drawing, 1, "web", _names(network))
     vertices, _ = _parse(graph)
@@ -62,9 +57,7 @@ def test_sizes_from_a_table_are_those_of_each_download(
     assert read_graphs([Log("web2", file)]).downloads["bytes_wanted"].to_list()[:2] == sizes
 
 
-def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(
-    run: RunSpec, network: Network
-) -> None:
+def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(run, network):
     pages = _with(run, "web", page_objects=((0, 6), (1_000_000, 6)), parallel_streams=2)
     web = pages.traffic["web"]
     vertices, arrows = _parse(client_graph(pages, 1, "web", _names(network)))
@@ -88,20 +81,20 @@ def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(
     assert arrows["stream1-1"] == ["pause1all"]
 
 
-def test_the_pauses_of_a_web_client_fill_the_run(run: RunSpec, network: Network) -> None:
+def test_the_pauses_of_a_web_client_fill_the_run(run, network):
     vertices, _ = _parse(client_graph(run, 0, "web", _names(network)))
     pauses_us = [int(v["time"].split()[0]) for name, v in vertices.items() if name.startswith("pause")]
     assert sum(pauses_us) >= run.duration_ns // 1000 - len(pauses_us)
     assert sum(pauses_us[:-1]) < run.duration_ns // 1000
 
 
-def test_a_bulk_client_has_no_pauses_and_begins_anew(run: RunSpec, network: Network) -> None:
+def test_a_bulk_client_has_no_pauses_and_begins_anew(run, network):
     vertices, arrows = _parse(client_graph(run, 2, "bulk", _names(network)))
     assert not [name for name in vertices if name.startswith("pause")]
     assert arrows[f"stream{MOST_DOWNLOADS}"] == ["stream1"]
 
 
-def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run: RunSpec, network: Network) -> None:
+def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run, network):
     vertices, _ = _parse(client_graph(run, 0, "web", _names(network)))
     start = vertices["start"]
     assert (start["timeout"], start["stallout"], start["heartbeat"]) == ("0 microseconds", "0", "0")
@@ -114,21 +107,21 @@ def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run: RunSpec, 
     )
 
 
-def test_parallel_chains_take_turns_at_the_numbers(run: RunSpec, network: Network) -> None:
+def test_parallel_chains_take_turns_at_the_numbers(run, network):
     parallel = _with(run, "bulk", parallel_streams=3)
     _, arrows = _parse(client_graph(parallel, 2, "bulk", _names(network)))
     assert arrows["start"] == ["stream1", "stream2", "stream3"]
     assert arrows["stream1"] == ["stream4"]
 
 
-def test_isolated_streams_each_have_a_name_of_their_own(run: RunSpec, network: Network) -> None:
+def test_isolated_streams_each_have_a_name_of_their_own(run, network):
     isolated = _with(run, "web", streams_per_circuit_isolation=True)
     vertices, _ = _parse(client_graph(isolated, 0, "web", _names(network)))
     names = [v["socksusername"] for v in vertices.values() if "socksusername" in v]
     assert len(names) == len(set(names)) == sum(name.startswith("stream") for name in vertices)
 
 
-def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run: RunSpec, network: Network) -> None:
+def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run, network):
     def level(asked: RunSpec) -> str:
         return _parse(client_graph(asked, 0, "web", _names(network)))[0]["start"]["loglevel"]
 
@@ -137,14 +130,14 @@ def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run: RunSpec, net
     assert level(run.model_copy(update={"tables": tables})) == "info"
 
 
-def test_a_server_listens_and_does_nothing_else() -> None:
+def test_a_server_listens_and_does_nothing_else():
     vertices, arrows = _parse(server_graph())
     assert list(vertices) == ["start"]
     assert vertices["start"]["serverport"] == "80"
     assert not arrows
 
 
-def test_a_perf_client_logs_how_far_each_download_is(run: RunSpec, network: Network) -> None:
+def test_a_perf_client_logs_how_far_each_download_is(run, network):
     traffic = {**run.traffic, "perf_50kib": RunTraffic.of(PERF_TRAFFIC["perf_50kib"])}
     measured = run.model_copy(update={"traffic": traffic})
     vertices, _ = _parse(client_graph(measured, 0, "perf_50kib", _names(network)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ def _two(make_run: MakeRun, slower: float = 1.0, repeats: bool = True) -> None:
         make_run("shadow", SLOW, 1, draws=77)
 
 
-def test_a_model_that_gives_the_same_downloads_is_within(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_model_that_gives_the_same_downloads_is_within(make_run, tmp_path):
     _two(make_run)
     table = summary_of(tmp_path)["gaps"]
     assert set(table["verdict"]) == {WITHIN_AIM}
@@ -52,9 +51,7 @@ def test_a_model_that_gives_the_same_downloads_is_within(make_run: MakeRun, tmp_
     assert len(table) == 8
 
 
-def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(make_run, tmp_path):
     _two(make_run, slower=3.0)
     tables = summary_of(tmp_path)
     row = _row(tables["gaps"], refill_interval="1000ms")
@@ -66,7 +63,7 @@ def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
     assert 0 < own["downloads"] < row["downloads"]
 
 
-def test_the_floor_is_that_of_the_variant_or_of_the_others(make_run: MakeRun, tmp_path: Path) -> None:
+def test_the_floor_is_that_of_the_variant_or_of_the_others(make_run, tmp_path):
     _two(make_run)
     table = summary_of(tmp_path)["gaps"]
     own, shared = (_row(table, refill_interval=level) for level in ("1000ms", "10ms"))
@@ -74,7 +71,7 @@ def test_the_floor_is_that_of_the_variant_or_of_the_others(make_run: MakeRun, tm
     assert (own["floor_networks"], shared["floor_networks"]) == (1, 0)
 
 
-def test_without_a_repeat_nothing_is_judged(make_run: MakeRun, tmp_path: Path) -> None:
+def test_without_a_repeat_nothing_is_judged(make_run, tmp_path):
     _two(make_run, repeats=False)
     summary = summary_of(tmp_path)
     assert set(summary["gaps"]["verdict"]) == {UNKNOWN}
@@ -82,7 +79,7 @@ def test_without_a_repeat_nothing_is_judged(make_run: MakeRun, tmp_path: Path) -
     assert "there is no floor to judge by" in shown_summary(summary).markdown
 
 
-def test_a_floor_of_its_own_stands_beside(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_floor_of_its_own_stands_beside(make_run, tmp_path):
     make_run("shadow", SLOW, 1)
     make_run("cellsim+tcp=linux_6_18", SLOW, 1, slower=2)
     make_run("cellsim+tcp=linux_6_18", SLOW, 1, slower=2, draws=5)
@@ -96,7 +93,7 @@ def test_a_floor_of_its_own_stands_beside(make_run: MakeRun, tmp_path: Path) -> 
     assert model["ks"] > 0
 
 
-def test_a_contrast_is_the_mean_logarithm_of_the_ratio_of_medians(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_contrast_is_the_mean_logarithm_of_the_ratio_of_medians(make_run, tmp_path):
     _two(make_run)
     tables = summary_of(tmp_path)
     medians = {
@@ -113,7 +110,7 @@ def test_a_contrast_is_the_mean_logarithm_of_the_ratio_of_medians(make_run: Make
     assert _row(tables["contrasts"], source="shadow")["agrees"] is None
 
 
-def test_noise_comes_from_repeats_of_both_variants(make_run: MakeRun, tmp_path: Path) -> None:
+def test_noise_comes_from_repeats_of_both_variants(make_run, tmp_path):
     for variant in (SLOW, FAST):
         make_run("shadow", variant, 1)
         make_run("cellsim", variant, 1)
@@ -144,11 +141,11 @@ def test_noise_comes_from_repeats_of_both_variants(make_run: MakeRun, tmp_path: 
         (0.2, 0.4, 0.1, SAME),
     ],
 )
-def test_contrasts_agree(reference: float, own: float, noise: float | None, expected: str) -> None:
+def test_contrasts_agree(reference, own, noise, expected):
     assert agrees(reference, own, noise) == expected
 
 
-def test_contrasts_are_one_knob_apart() -> None:
+def test_contrasts_are_one_knob_apart():
     grid = [{"a": a, "b": b} for a in "12" for b in "xy"]
     pairs = one_knob_apart(grid)
     assert [(one["a"] + one["b"], other["a"] + other["b"], knob) for one, other, knob in pairs] == [
@@ -159,9 +156,7 @@ def test_contrasts_are_one_knob_apart() -> None:
     ]
 
 
-def test_claims_rest_on_whole_networks_and_contrasts_on_those_of_both(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
+def test_claims_rest_on_whole_networks_and_contrasts_on_those_of_both(make_run, tmp_path):
     """The model has the whole grid on three networks; Shadow two variants on two, the emulation on none."""
     for seed in (1, 2, 3):
         for variant in VARIANTS:
@@ -190,7 +185,7 @@ def test_claims_rest_on_whole_networks_and_contrasts_on_those_of_both(
     assert set(differences["family_size"]) == {5}
 
 
-def test_a_sign_that_turns_is_told(make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_sign_that_turns_is_told(make_run, tmp_path):
     for seed in (1, 2, 3):
         for variant in (SLOW, FAST):
             make_run("cellsim", variant, seed)
@@ -202,7 +197,7 @@ def test_a_sign_that_turns_is_told(make_run: MakeRun, tmp_path: Path) -> None:
     assert turned["relative_high"][1] < 1
 
 
-def test_equal_variants_show_no_difference(make_run: MakeRun, tmp_path: Path) -> None:
+def test_equal_variants_show_no_difference(make_run, tmp_path):
     for seed in (1, 2, 3):
         make_run("cellsim", SLOW, seed)
         original, other = (make_run("emulation", variant, seed) for variant in (FAST, SLOW))
@@ -224,5 +219,5 @@ def test_equal_variants_show_no_difference(make_run: MakeRun, tmp_path: Path) ->
         ([None, None], OPEN),
     ],
 )
-def test_what_sources_say_together(decided: list[str | None], expected: str) -> None:
+def test_what_sources_say_together(decided, expected):
     assert together(decided) == expected

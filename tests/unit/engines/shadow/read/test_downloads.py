@@ -30,7 +30,7 @@ def streams(scene: Scene, folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     return validate(pl.read_parquet(file), STREAMS, file), counters
 
 
-def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path: Path) -> None:
+def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path):
     rows, _ = streams(Scene([Download(1, 0.0, socks_s=0.2, first_s=0.5, last_s=1.5, ended_s=58.0)]), tmp_path)
     assert rows.rows(named=True) == [
         {
@@ -69,9 +69,7 @@ def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path: Pa
         ("PROXY", ("RESPONSE_STATUS", "TIMEOUT"), "timeout", None),
     ],
 )
-def test_what_went_wrong_is_an_outcome_of_its_own(
-    error: str, transport: tuple[str, str], outcome: str, told: str | None, tmp_path: Path
-) -> None:
+def test_what_went_wrong_is_an_outcome_of_its_own(error, transport, outcome, told, tmp_path):
     bad = Download(1, 0.0, socks_s=None, first_s=None, last_s=None, ended_s=58.0, got=0)
     bad.error, bad.transport = error, transport
     rows, counters = streams(Scene([bad]), tmp_path)
@@ -81,14 +79,14 @@ def test_what_went_wrong_is_an_outcome_of_its_own(
     assert counters[outcome] == 1
 
 
-def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_download(tmp_path: Path) -> None:
+def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_download(tmp_path):
     rows, _ = streams(Scene([Download(1, 0.0, ended_s=58.0, got=1000, error="READ")]), tmp_path)
     assert rows["last_byte_us"].to_list() == [None]
     assert rows["latest_byte_us"].to_list() == [1_000_000]
     assert rows["first_byte_us"].to_list() == [300_000]
 
 
-def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tmp_path: Path) -> None:
+def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tmp_path):
     def grown(time_s: float, number: int, got: int) -> str:
         return (
             f"{stamp(time_s)} [info] [tgen-stream.c:1754] [_tgenstream_log] [stream-status] transport [fd=5]"
@@ -116,7 +114,7 @@ def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tm
     ]
 
 
-def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path: Path) -> None:
+def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path):
     first = Download(1, 2.0)
     rows, counters = streams(Scene([first], begun_s=2.0, pauses_s=(7.5, 9.0)), tmp_path)
     start_s = first.end_s + 7.5
@@ -128,24 +126,24 @@ def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path: Path) -> N
     assert (counters["unfinished"], counters["unfinished_of_unknown_bytes"]) == (1, 1)
 
 
-def test_a_client_that_pauses_at_the_end_has_nothing_unfinished(tmp_path: Path) -> None:
+def test_a_client_that_pauses_at_the_end_has_nothing_unfinished(tmp_path):
     rows, _ = streams(Scene([Download(1, 0.0)], pauses_s=(DURATION_S, 1.0)), tmp_path)
     assert rows["outcome"].to_list() == ["complete"]
 
 
-def test_a_client_whose_first_download_never_ends_has_that_one(tmp_path: Path) -> None:
+def test_a_client_whose_first_download_never_ends_has_that_one(tmp_path):
     rows, _ = streams(Scene([], begun_s=3.0), tmp_path)
     assert rows.select("start_us", "outcome", "server").rows() == [(3_000_000, "unfinished", "server1")]
 
 
-def test_steps_come_round_again(tmp_path: Path) -> None:
+def test_steps_come_round_again(tmp_path):
     downloads = [Download(1, 0.0), Download(2, 2.25), Download(3, 4.5, vertex="stream1")]
     rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0)), tmp_path)
     assert rows["outcome"].to_list() == ["complete"] * 3 + ["unfinished"]
     assert rows["start_us"][3] == 6_750_000
 
 
-def test_parallel_chains_each_have_their_unfinished_one(tmp_path: Path) -> None:
+def test_parallel_chains_each_have_their_unfinished_one(tmp_path):
     downloads = [Download(1, 0.0), Download(2, 0.0, ended_s=4.0)]
     rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0, 2.0, 2.0), parallel=2), tmp_path)
     open_ones = rows.filter(pl.col("outcome") == "unfinished")
@@ -153,7 +151,7 @@ def test_parallel_chains_each_have_their_unfinished_one(tmp_path: Path) -> None:
     assert rows["stream"].to_list() == [1, 2, 3, 4]
 
 
-def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
+def test_tor_knows_how_far_an_unfinished_download_came(tmp_path):
     start_s = 6.25
     trace = [
         *carried(7, 1, 4, 0.0, 0.1),
@@ -176,7 +174,7 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
     assert cut_off["bytes_got"] == 12 + 70 + 5000 + 2000 - BEFORE_PAYLOAD_BYTES
 
 
-def test_a_download_whose_connection_never_opened_got_nothing(tmp_path: Path) -> None:
+def test_a_download_whose_connection_never_opened_got_nothing(tmp_path):
     trace = [*carried(8, 1, 5, 0.0, None), event(0.5, "650 STREAM_BW 8 13 2 2000-01-01T00:01:40.5")]
     rows, _ = streams(Scene([], trace=trace), tmp_path)
     row = rows.row(0, named=True)
@@ -184,13 +182,13 @@ def test_a_download_whose_connection_never_opened_got_nothing(tmp_path: Path) ->
     assert row["latest_byte_us"] is None
 
 
-def test_a_port_used_again_belongs_to_the_download_of_its_time(tmp_path: Path) -> None:
+def test_a_port_used_again_belongs_to_the_download_of_its_time(tmp_path):
     again = Download(2, 6.25, port=39_999)
     trace = [*carried(7, 1, 4, 0.0, 0.1), *carried(9, 1, 6, 6.25, 0.1)]
     rows, _ = streams(Scene([Download(1, 0.0), again], trace=trace), tmp_path)
     assert rows["circuit"].to_list()[:2] == [4, 6]
 
 
-def test_a_server_that_tgen_names_by_its_address_alone_gets_its_name(tmp_path: Path) -> None:
+def test_a_server_that_tgen_names_by_its_address_alone_gets_its_name(tmp_path):
     rows, _ = streams(Scene([Download(1, 0.0, server="NULL:11.0.0.8:80")]), tmp_path)
     assert rows["server"][0] == "server2"

@@ -35,6 +35,12 @@ def read(run: Path) -> dict[str, pl.DataFrame]:
     return {name: pl.read_parquet(run / f"{name}.parquet") for name in TABLES}
 
 
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
+    """What the logs give, read once."""
+    return read(Path(shutil.copytree(SMALL_RUN, tmp_path_factory.mktemp("small") / "run")))
+
+
 def one_by_one(run: Path) -> list[dict[str, Any]]:
     """The finished downloads, field by field with nothing but string methods."""
     layout = read_layout(run / "shadow")
@@ -68,24 +74,24 @@ def one_by_one(run: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_finished_downloads_are_those_of_a_slow_reader(run: Path) -> None:
-    expected = one_by_one(run)
-    found = read(run)["streams"].filter(pl.col("outcome") == "complete").select(list(expected[0]))
+def test_finished_downloads_are_those_of_a_slow_reader(tables) -> None:
+    expected = one_by_one(SMALL_RUN)
+    found = tables["streams"].filter(pl.col("outcome") == "complete").select(list(expected[0]))
     assert found.rows(named=True) == expected
     assert len(expected) == 10
 
 
-def test_what_was_cut_off(run: Path) -> None:
-    unfinished = read(run)["streams"].filter(pl.col("outcome") == "unfinished")
+def test_what_was_cut_off(tables) -> None:
+    unfinished = tables["streams"].filter(pl.col("outcome") == "unfinished")
     assert unfinished.select("client", "stream", "start_us", "bytes_got").rows() == [
         ("bulk1", 3, 49_292_110, 1_328_241),
         ("web1", 3, 57_156_918, 147_133),
     ]
 
 
-def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -> None:
+def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them() -> None:
     """Unfinished downloads have nothing but tor's word; here it is held against TGen's."""
-    folder = run / "shadow"
+    folder = SMALL_RUN / "shadow"
     layout = read_layout(folder)
     clients = list(layout.clients)
     tgen = read_tgen(logs.find_logs(folder / HOSTS_FOLDER, "tgen", clients))
@@ -102,8 +108,8 @@ def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -
     assert (downloads["connected_us"] - downloads["created_us"] == downloads["socks_reply_us"]).all()
 
 
-def test_downloads_begin_when_the_one_before_and_its_pause_are_over(run: Path) -> None:
-    folder = run / "shadow"
+def test_downloads_begin_when_the_one_before_and_its_pause_are_over() -> None:
+    folder = SMALL_RUN / "shadow"
     clients = list(read_layout(folder).clients)
     tgen_logs = logs.find_logs(folder / HOSTS_FOLDER, "tgen", clients)
     tgen = read_tgen(tgen_logs)
@@ -119,8 +125,7 @@ def test_downloads_begin_when_the_one_before_and_its_pause_are_over(run: Path) -
     )
 
 
-def test_every_download_has_its_circuit_and_every_circuit_its_path(run: Path) -> None:
-    tables = read(run)
+def test_every_download_has_its_circuit_and_every_circuit_its_path(tables) -> None:
     assert tables["streams"]["circuit"].null_count() == 0
     used = tables["circuits"].filter(pl.col("streams") > 0)
     assert used.select("client", "circuit", "path", "streams").rows() == [
@@ -131,40 +136,36 @@ def test_every_download_has_its_circuit_and_every_circuit_its_path(run: Path) ->
     ]
 
 
-def test_what_clients_received_is_what_their_downloads_got(run: Path) -> None:
-    tables = read(run)
+def test_what_clients_received_is_what_their_downloads_got(tables) -> None:
     got = tables["streams"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind")
     assert tables["received"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind").equals(got)
     assert tables["received"]["second"].is_sorted()
     assert tables["round_trips"].is_empty(), "windows of 2012 are fixed"
 
 
-def test_circuits_are_built_after_their_launch(run: Path) -> None:
-    seen = read(run)["circuits"].drop_nulls(["launched_us", "built_us"])
+def test_circuits_are_built_after_their_launch(tables) -> None:
+    seen = tables["circuits"].drop_nulls(["launched_us", "built_us"])
     assert seen.height > 0
     assert (seen["built_us"] - seen["launched_us"]).is_between(100_000, 10_000_000).all()
 
 
-def test_exits_carried_at_least_what_their_clients_got(run: Path) -> None:
-    tables = read(run)
+def test_exits_carried_at_least_what_their_clients_got(tables) -> None:
     got = tables["streams"]["bytes_got"].sum()
     exits = tables["relays"].filter(pl.col("relay").is_in(["relay1", "relay3"]))
     assert got < exits["bytes_out"].sum() < 3 * got
     assert tables["relays"].height == 7 * 60
 
 
-def test_pieces_of_any_size_give_the_same_tables(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = read(run)
+def test_pieces_of_any_size_give_the_same_tables(run: Path, tables, monkeypatch) -> None:
     for size in (700, 4096):
         monkeypatch.setattr(logs, "BATCH_BYTES", size)
         pieces = read(run)
-        assert all(pieces[name].equals(whole[name]) for name in TABLES)
+        assert all(pieces[name].equals(tables[name]) for name in TABLES)
 
 
-def test_plain_logs_give_the_same_tables_as_compressed_ones(run: Path) -> None:
-    whole = read(run)
+def test_plain_logs_give_the_same_tables_as_compressed_ones(run: Path, tables) -> None:
     for file in (run / "shadow" / HOSTS_FOLDER).glob("*/*.gz"):
         file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
         file.unlink()
     again = read(run)
-    assert all(again[name].equals(whole[name]) for name in TABLES)
+    assert all(again[name].equals(tables[name]) for name in TABLES)
