@@ -37,6 +37,11 @@ def test_a_run_takes_what_it_was_measured_to_take(engine, network, run_s, least,
     assert least <= find_engine(engine).run_seconds(load_network_config(network), run_s) <= most
 
 
+def test_slow_relays_cost_shadow_less():
+    slow = load_network_config("small_live").model_copy(update={"relays": 100, "relay_rate_divisor": 60})
+    assert 240 <= find_engine("shadow").run_seconds(slow, 90) <= 330
+
+
 def test_runs_in_real_time_share_a_machine_by_its_cores():
     here, quarter = Slots(32), load_network_config("quarter")
     cores = find_engine("emulation").demand(quarter).cores
