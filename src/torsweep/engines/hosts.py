@@ -17,7 +17,7 @@ from torsweep.config.where import Role
 from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
-from torsweep.errors import TorsweepError
+from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network, Relay, Server
 from torsweep.tor.arti_client import arti_toml, ed25519_identity, guards_json
 from torsweep.tor.onion import onion_keys
@@ -139,9 +139,13 @@ def arti_guards(
     now: datetime,
 ) -> str:
     """The guards of ``client``, which runs Arti, as Arti keeps them: those of its common paths, drawn by
-    weight. ``keys`` finds a relay's folder of keys."""
+    weight; none where the network has too few relays for such paths. ``keys`` finds a relay's folder of
+    keys."""
     number = [each.name for each in network.clients].index(client)
-    chosen = PathChooser(network, network.seed, run.tor.guards).guards(number)
+    try:
+        chosen = PathChooser(network, network.seed, run.tor.guards).guards(number)
+    except InputError:
+        chosen = []
     names = [network.relays[relay].name for relay in chosen]
     places = (f"{address(network.node_of[name])}:{OR_PORT}" for name in names)
     identified = ((identities.relays[name], ed25519_identity(keys(name))) for name in names)

@@ -195,3 +195,14 @@ def test_arti_begins_with_guards_that_are_drawn_by_weight(tmp_path: Path) -> Non
         ]
         assert all(guard["confirmed_at"] for guard in kept)
         assert place.arti_config.is_file()
+
+
+def test_arti_chooses_itself_where_there_is_one_path(tmp_path: Path) -> None:
+    layout = ProcessLayout(run_spec(), network("guard", "middle", "exit"), tmp_path, Path("/s"))
+    for place in (*layout.authorities, *layout.relays):
+        (place.data / "keys").mkdir(parents=True)
+        (place.data / "keys" / "ed25519_master_id_public_key").write_bytes(bytes(64))
+    (place,) = layout.clients
+    place.folder.mkdir()
+    layout.write_arti(place, identities(layout))
+    assert json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"] == []
