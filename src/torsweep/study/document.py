@@ -55,7 +55,7 @@ _PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in P
 """The clients that measure in networks of tornettools."""
 
 USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "30 s", "measured": "2 min", "pairing": PATHS}
-"""In the model, medians of small_live are the same within 1 % after 20, 30, 60 and 120 s of warm-up."""
+"""In the model, medians of small_live are the same within 1.5 % after 20, 30, 60 and 120 s of warm-up."""
 
 MAY_DIFFER = ("replicates", "precision", "question", "report", "figures")
 """Keys in which the document of a study may change: how many networks, its name in words, what is drawn."""
