@@ -14,10 +14,9 @@ from pathlib import Path
 
 from torsweep.config.traffic import ONION, AnyKind
 from torsweep.config.where import Role
-from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay, Server
 from torsweep.tor.arti_client import arti_toml, ed25519_identity, guards_json
 from torsweep.tor.onion import onion_keys
@@ -131,25 +130,19 @@ def arti_config(
 
 
 def arti_guards(
-    run: RunSpec,
     network: Network,
     identities: Identities,
     keys: Callable[[str], Path],
-    client: str,
+    guards: Sequence[str],
     now: datetime,
 ) -> str:
-    """The guards of ``client``, which runs Arti, as Arti keeps them: those of its common paths, drawn by
-    weight; none where the network has too few relays for such paths. ``keys`` finds a relay's folder of
+    """The ``guards`` of a client that runs Arti, as Arti keeps them; ``keys`` finds a relay's folder of
     keys."""
-    number = [each.name for each in network.clients].index(client)
-    try:
-        chosen = PathChooser(network, network.seed, run.tor.guards).guards(number)
-    except InputError:
-        chosen = []
-    names = [network.relays[relay].name for relay in chosen]
-    places = (f"{address(network.node_of[name])}:{OR_PORT}" for name in names)
-    identified = ((identities.relays[name], ed25519_identity(keys(name))) for name in names)
-    return guards_json(((*each, where) for each, where in zip(identified, places, strict=True)), now)
+    identified = [
+        (identities.relays[name], ed25519_identity(keys(name)), f"{address(network.node_of[name])}:{OR_PORT}")
+        for name in guards
+    ]
+    return guards_json(identified, now)
 
 
 def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:

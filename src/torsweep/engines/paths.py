@@ -141,6 +141,19 @@ def drawn_paths(
     return paths
 
 
+def drawn_guards(network: Network, guards: int) -> dict[str, tuple[str, ...]]:
+    """For each client the guards of its drawn paths, by priority; none where the network has too few relays
+    for such paths."""
+    try:
+        chooser = PathChooser(network, network.seed, guards)
+    except InputError:
+        return {client.name: () for client in network.clients}
+    return {
+        client.name: tuple(network.relays[relay].name for relay in chooser.guards(number))
+        for number, client in enumerate(network.clients)
+    }
+
+
 def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
     """How many circuits a client may use in a run: one for each download where these are isolated, as if
     downloads took no time; else as many as streams may give up, one after the other."""

@@ -39,6 +39,7 @@ from torsweep.engines.hosts import (
     service_lines,
     v3_identity,
 )
+from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
@@ -312,8 +313,12 @@ class ProcessLayout:
         place.arti_config.write_text(text, encoding="utf-8")
         guards = place.data / GUARDS_FILE
         guards.parent.mkdir(parents=True)
-        text = arti_guards(self.run, self.network, identities, keys, place.name, datetime.now(UTC))
+        text = arti_guards(self.network, identities, keys, self._guards[place.name], datetime.now(UTC))
         guards.write_text(text, encoding="utf-8")
+
+    @cached_property
+    def _guards(self) -> dict[str, tuple[str, ...]]:
+        return drawn_guards(self.network, self.run.tor.guards)
 
     @property
     def rings(self) -> dict[str, Path]:

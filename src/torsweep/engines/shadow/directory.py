@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from torsweep.engines.hosts import (
     server_name,
     service_lines,
 )
+from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout, captured_hosts
@@ -353,9 +355,13 @@ class _Builder:
         guards = self.template / client / GUARDS_FILE
         guards.parent.mkdir(parents=True)
         chosen = datetime.fromtimestamp(EPOCH_S, UTC)
-        guards.write_text(arti_guards(self.run, self.network, identities, keys, client, chosen))
+        guards.write_text(arti_guards(self.network, identities, keys, self._guards[client], chosen))
         program = self.tools.tors.of(client).program.absolute()
         return Process(program, ["proxy", "-c", f"{_SHARED}/{ARTI_CONFIG}"], start_ns, dict(ARTI_ENVIRONMENT))
+
+    @cached_property
+    def _guards(self) -> dict[str, tuple[str, ...]]:
+        return drawn_guards(self.network, self.run.tor.guards)
 
     def _tgen(self, file: str, start_ns: int) -> Process:
         return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})
