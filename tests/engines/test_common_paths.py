@@ -38,7 +38,7 @@ def test_given_paths_are_those_that_the_model_draws_itself(small_network, tmp_pa
 @pytest.mark.parametrize("engine", [pytest.param(name, marks=mark) for name, mark in MARKS.items()])
 def test_real_tor_takes_the_path_of_each_circuit_s_turn(request, engine, small_network, tmp_path):
     kind = require_engine(request, engine)
-    changes = {"warm_up": "5 s", "measured": "40 s", "client_start_window": "5 s", "pairing": "paths"}
+    changes = {"warm_up": "5 s", "measured": "50 s", "client_start_window": "5 s", "pairing": "paths"}
     # Each download takes a circuit of its own, so that clients need more than their first paths.
     changes |= {f"traffic.{clients}.isolate_streams": True for clients in ("web", "bulk")}
     experiment = load_experiment("refill_sweep", changes)
