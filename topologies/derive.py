@@ -5,7 +5,7 @@ In: ``--data``, a folder laid out as SOURCES.md says, which stays where it is. O
 or quantiles that hold no address, no fingerprint and no copy of a measurement, and ``errors.json`` with the
 numbers that SOURCES.md quotes.
 
-    python topologies/derive.py --data DIR [--only latency|bandwidth|relays|validation]
+    python topologies/derive.py --data DIR [--only latency|countries|bandwidth|relays|validation]
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ import json
 from pathlib import Path
 
 import bandwidth_tables
+import country_latency
 import latency_model
 import onionperf_quantiles
 import relay_populations
 
 HERE = Path(__file__).parent
 DERIVATIONS = {
-    "latency": latency_model.derive,
-    "bandwidth": bandwidth_tables.derive,
-    "relays": relay_populations.derive,
-    "validation": onionperf_quantiles.derive,
+    "latency": ("latency", latency_model.derive),
+    "countries": ("latency", country_latency.derive),
+    "bandwidth": ("bandwidth", bandwidth_tables.derive),
+    "relays": ("relays", relay_populations.derive),
+    "validation": ("validation", onionperf_quantiles.derive),
 }
+"""The folder, of ``--data`` and beside this file, and the derivation of each kind of table."""
 
 
 def main() -> None:
@@ -37,8 +40,9 @@ def main() -> None:
     record = HERE / "errors.json"
     errors = json.loads(record.read_text()) if record.exists() else {}
     for kind in [arguments.only] if arguments.only else DERIVATIONS:
-        (HERE / kind).mkdir(exist_ok=True)
-        errors[kind] = DERIVATIONS[kind](arguments.data / kind, HERE / kind)
+        folder, derive = DERIVATIONS[kind]
+        (HERE / folder).mkdir(exist_ok=True)
+        errors[kind] = derive(arguments.data / folder, HERE / folder)
         print(json.dumps({kind: errors[kind]}, indent=1))
     record.write_text(json.dumps(errors, indent=1, sort_keys=True) + "\n")
 

@@ -382,12 +382,17 @@ _TABLE = (
     Knob(
         "latency",
         "Where round trips come from: a table of topologies/latency/. Each level has its own networks.",
-        choice("king", "planetlab", "atlas-2023"),
+        choice("king", "planetlab", "atlas-2023", "wonderproxy-2020"),
         "latency",
         USUAL_LATENCY,
         target="network",
-        looks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD},
-        words={"king": "King", "planetlab": "PlanetLab", "atlas-2023": "Atlas 2023"},
+        looks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD, "wonderproxy-2020": FOURTH},
+        words={
+            "king": "King",
+            "planetlab": "PlanetLab",
+            "atlas-2023": "Atlas 2023",
+            "wonderproxy-2020": "WonderProxy 2020",
+        },
     ),
     Knob(
         "loss",

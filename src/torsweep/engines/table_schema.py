@@ -300,6 +300,8 @@ CLIENTS = TableSchema(
         Column("last_us", pl.Int64, "end of its last download, or of the run, µs; null: it began none", True),
         Column("latest_byte_us", pl.Int64, "when its latest payload byte came, µs; null: none came", True),
         Column("latest_known", pl.Boolean, "whether the engine says when that was"),
+        Column("country", pl.String, "country it is in, ISO 3166; null: the network has none", True, True),
+        Column("continent", pl.String, "continent of that country", True, True),
     ),
 )
 

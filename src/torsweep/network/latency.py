@@ -13,14 +13,17 @@ none.
 
 A pair of places draws its factor from a hash of both places' keys, which depend on the seed alone. Two hosts
 at one place are as far apart as it and the place nearest to it. Hosts of a kind draw their places from their
-kind's own stream: the RTT of two hosts does not depend on which others there are.
+kind's own stream: the RTT of two hosts does not depend on which others there are. All places are alike, but
+where a table says in which countries they are: then web and bulk clients are where Tor's users are, and all
+other hosts where its relays are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +40,7 @@ from torsweep.network.exact import (
     quantile,
     whole,
 )
-from torsweep.network.model import LATENCY_FLOOR_US, require_round_trips
+from torsweep.network.model import CONTINENTS, LATENCY_FLOOR_US, require_round_trips
 from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 from torsweep.seeds import stream
 from torsweep.storage import whole_file
@@ -81,12 +84,45 @@ class CoordinateModel:
         return self.position_us.shape[1]
 
 
-def write_model(model: CoordinateModel, path: Path, measured_us: NDArray[np.int32] | None = None) -> None:
-    """Write ``model`` to ``path``, and with it the matrix it was fitted to, gaps filled.
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where the places of a table are.
+
+    ``country`` (places, 2) uint8: two letters in ASCII (ISO 3166); ``continent`` (places,) int32: a number in
+    :data:`~torsweep.network.model.CONTINENTS`; ``client_share`` and ``relay_share`` (places,) float64: the
+    parts of all clients and of all relays that are there, which add up to 1.
+    """
+
+    country: NDArray[np.uint8]
+    continent: NDArray[np.int32]
+    client_share: Floats
+    relay_share: Floats
+
+    def share(self, kind: str) -> Floats:
+        """The part of the hosts of ``kind`` at each place."""
+        return self.client_share if kind in KINDS else self.relay_share
+
+    def named(self, place: int) -> dict[str, str]:
+        """Country and continent of ``place``."""
+        return {
+            "country": self.country[place].tobytes().decode(),
+            "continent": CONTINENTS[self.continent[place]],
+        }
+
+
+def write_model(
+    model: CoordinateModel,
+    path: Path,
+    measured_us: NDArray[np.int32] | None = None,
+    whereabouts: Whereabouts | None = None,
+) -> None:
+    """Write ``model`` to ``path``, and with it the matrix it was fitted to, gaps filled, and where its places
+    are.
 
     ``measured_us`` is (hosts, hosts) in microseconds.
     """
     arrays = vars(model) | ({} if measured_us is None else {_MEASURED: measured_us})
+    arrays |= vars(whereabouts) if whereabouts else {}
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -126,6 +162,32 @@ def read_measured(path: Path) -> NDArray[np.int32]:
         raise InputError("is no matrix", file=path, key=_MEASURED, value=value, accepted=accepted)
     require_round_trips(matrix, path, diagonal=False)
     return matrix
+
+
+def read_whereabouts(path: Path) -> Whereabouts | None:
+    """Where the places of the table ``path`` are; None where it does not say so. Raises InputError for arrays
+    that do not."""
+    arrays = read_arrays(path)
+    names = [each.name for each in fields(Whereabouts)]
+    if not any(name in arrays for name in names):
+        return None
+    places = len(arrays["position_us"])
+    shapes = {
+        "country": (places, 2),
+        "continent": (places,),
+        "client_share": (places,),
+        "relay_share": (places,),
+    }
+    for name, shape in shapes.items():
+        if name not in arrays or arrays[name].shape != shape:
+            raise InputError("is not a whole latency table; derive it anew", file=path, key=name)
+    _require(path, "country", arrays["country"], ord("A"), ord("Z"), "(letters)")
+    _require(path, "continent", arrays["continent"], 0, len(CONTINENTS) - 1)
+    for name in ("client_share", "relay_share"):
+        _require(path, name, arrays[name], 0, 1)
+        if abs(arrays[name].sum() - 1) > 1e-9:
+            raise InputError("does not add up to 1", file=path, key=name)
+    return Whereabouts(**{name: arrays[name] for name in names})
 
 
 def check_model(model: CoordinateModel, path: Path) -> None:
@@ -207,27 +269,37 @@ def with_diagonal(matrix_us: NDArray[np.int32]) -> NDArray[np.int32]:
     return matrix
 
 
-PlacesOf = Callable[[str, int], Iterator[dict[str, int]]]
-"""(kind, count) → ``place`` and ``access_us`` of each host of that kind, by their keys in network.json."""
+PlacesOf = Callable[[str, int], Iterator[dict[str, Any]]]
+"""(kind, count) → ``place``, ``access_us`` and, if known, ``country`` and ``continent`` of each host of that
+kind, by their keys in network.json."""
 
 
-def places_of(places: int, delay: AccessDelay, seed: int) -> PlacesOf:
+def places_of(places: int, delay: AccessDelay, seed: int, whereabouts: Whereabouts | None = None) -> PlacesOf:
     """Where the hosts of a network are whose matrix has so many ``places``."""
 
-    def of_kind(kind: str, count: int) -> Iterator[dict[str, int]]:
-        columns = host_places(kind, count, places, seed), access_round_trips(kind, count, delay, seed)
+    def of_kind(kind: str, count: int) -> Iterator[dict[str, Any]]:
+        share = whereabouts.share(kind) if whereabouts else None
+        columns = host_places(kind, count, places, seed, share), access_round_trips(kind, count, delay, seed)
         for place, access_us in zip(*(values.tolist() for values in columns), strict=True):
-            yield {"place": place, "access_us": access_us}
+            named = whereabouts.named(place) if whereabouts else {}
+            yield {"place": place, "access_us": access_us, **named}
 
     return of_kind
 
 
-def host_places(kind: str, count: int, places: int, seed: int) -> NDArray[np.int64]:
-    """The places of the hosts of a kind, (count,): each is one of ``places``, all of them alike.
+def host_places(
+    kind: str, count: int, places: int, seed: int, share: Floats | None = None
+) -> NDArray[np.int64]:
+    """The places of the hosts of a kind, (count,): each is one of ``places``, all of them alike, or drawn by
+    the ``share`` of each, (places,).
 
     The first hosts of a kind are where they would be without the others.
     """
-    return np.floor(stream(seed, "latency", kind, "place").random(count) * places).astype(np.int64)
+    drawn = stream(seed, "latency", kind, "place").random(count)
+    if share is None:
+        return np.floor(drawn * places).astype(np.int64)
+    sums = np.cumsum(share)
+    return np.searchsorted(sums, drawn * sums[-1], side="right").astype(np.int64)
 
 
 def access_round_trips(kind: str, count: int, delay: AccessDelay, seed: int) -> NDArray[np.int64]:

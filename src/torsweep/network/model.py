@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +56,28 @@ Rate = Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
 Weight = Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
 
 
+Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
+Continent = Literal["Africa", "Asia", "Europe", "North America", "Oceania", "South America"]
+CONTINENTS: tuple[str, ...] = get_args(Continent)
+
+
+def _left_out_if_unknown() -> Any:
+    return Field(default=None, exclude_if=lambda value: value is None)
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Host(_Part):
     """A host: ``place`` is its row of the matrix of round trips, ``access_us`` what its access link adds to
-    each of them, microseconds."""
+    each of them, microseconds; ``country`` (two letters, ISO 3166) and ``continent`` where they are known."""
 
     name: Name
     place: PlaceNumber
     access_us: Access
+    country: Country | None = _left_out_if_unknown()
+    continent: Continent | None = _left_out_if_unknown()
 
 
 class Relay(_Host):

@@ -25,6 +25,7 @@ from torsweep.network.latency import (
     places_of,
     read_measured,
     read_model,
+    read_whereabouts,
     with_diagonal,
 )
 from torsweep.network.model import (
@@ -72,7 +73,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     """
     paths = input_paths(config)
     matrix_us = _matrix(config.latency, paths["latency"], seed)
-    places = places_of(len(matrix_us), config.access_delay, seed)
+    whereabouts = read_whereabouts(paths["latency"])
+    places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
     relays = _relays(config, paths, seed, places)
     document = config.model_dump(mode="json")
     network = Network(

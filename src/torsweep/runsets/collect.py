@@ -358,9 +358,16 @@ def _clients(run: Run, network: Network | None) -> pl.DataFrame:
     kinds = set(began["kind"])
     listed = [(client.name, client.kind) for client in (network.clients if network else ())]
     absent = pl.DataFrame(
-        [(*client, None, None, True) for client in listed if client[1] in kinds], CLIENTS.polars, orient="row"
+        [(*client, None, None, True) for client in listed if client[1] in kinds], began.schema, orient="row"
     ).join(began, on=["client", "kind"], how="anti", maintain_order="left")
-    return pl.concat([began, absent]).select(*_keys(run), *CLIENTS.polars)
+    where = [
+        (client.name, client.country, client.continent) for client in (network.clients if network else ())
+    ]
+    of_clients = pl.DataFrame(
+        where, dict.fromkeys(("client", "country", "continent"), pl.String), orient="row"
+    )
+    clients = pl.concat([began, absent]).join(of_clients, on="client", how="left", maintain_order="left")
+    return clients.select(*_keys(run), *CLIENTS.polars)
 
 
 def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:

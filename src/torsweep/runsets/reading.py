@@ -205,7 +205,8 @@ class PlanTables:
 
     def clients(self) -> pl.DataFrame:
         """Seed, knobs and what is known of every client, whether or not it downloaded anything."""
-        return self._read(CLIENTS_FILE, ("client", "kind", "last_us", "latest_byte_us", "latest_known"))
+        columns = ("client", "kind", "last_us", "latest_byte_us", "latest_known", "country", "continent")
+        return self._read(CLIENTS_FILE, columns)
 
     def relays(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""

@@ -16,25 +16,33 @@ from torsweep.errors import InputError
 from torsweep.network.latency import (
     MODEL_FILE,
     CoordinateModel,
+    Whereabouts,
     access_round_trips,
     host_places,
     modelled_matrix,
     places_of,
     read_model,
+    read_whereabouts,
     with_diagonal,
     write_model,
 )
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US, Latencies
-from torsweep.network.sampling import LATENCY_TABLES, source_path
+from torsweep.network.sampling import LATENCY_TABLES, sample_network, source_path
 from torsweep.ranges import MOST_RTT_US
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
 
 
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
-ERRORS = json.loads((TOPOLOGIES / "errors.json").read_text())["latency"]
-MEASURED_AS = {"planetlab": "slice 1", "atlas-2023": "19 June 2023", "king": "generated"}
+_DERIVED = json.loads((TOPOLOGIES / "errors.json").read_text())
+ERRORS = {**_DERIVED["latency"], "wonderproxy-2020": _DERIVED["countries"]}
+MEASURED_AS = {
+    "planetlab": "slice 1",
+    "atlas-2023": "19 June 2023",
+    "king": "generated",
+    "wonderproxy-2020": "19 July 2020",
+}
 """The tables of latency, and the distribution of errors.json that their networks have."""
 
 
@@ -116,7 +124,7 @@ def test_king_has_what_was_published_of_it():
 
 def test_sources_quote_the_recorded_errors():
     quoted = (TOPOLOGIES / "SOURCES.md").read_text()
-    for measured in ("planetlab", "atlas-2023"):
+    for measured in ("planetlab", "atlas-2023", "wonderproxy-2020"):
         for held_out in ("held-out pairs", "held-out hosts"):
             for level in ("relative error p50", "relative error p90"):
                 assert f"{100 * ERRORS[measured][held_out][level]:.1f} %" in quoted
@@ -168,6 +176,43 @@ def test_hosts_are_at_all_places_alike():
     found = np.bincount(host_places("web", 60_000, 6, seed=3), minlength=6)
     assert found.sum() == 60_000
     assert found == pytest.approx(10_000, rel=0.05)
+
+
+def test_hosts_are_where_users_and_relays_are():
+    where = read_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    assert where is not None
+    for kind, of_places in (("web", where.client_share), ("server", where.relay_share)):
+        found = np.bincount(host_places(kind, 60_000, 246, 3, where.share(kind)), minlength=246) / 60_000
+        assert found == pytest.approx(of_places, abs=0.005)
+        assert not found[of_places == 0].any()
+
+
+def test_hosts_of_a_network_have_the_countries_of_their_places(configured):
+    where = read_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    network = sample_network(configured(latency="wonderproxy-2020"), seed=1).network
+    hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
+    for host in hosts:
+        assert {"country": host.country, "continent": host.continent} == where.named(host.place)
+    assert len({host.continent for host in hosts}) > 2
+
+
+@pytest.mark.parametrize(
+    ("array", "made", "said"),
+    [
+        ("client_share", [0.5, 0.2, 0.2], "client_share: does not add up to 1"),
+        ("relay_share", [1.5, -0.5, 0.0], "relay_share: holds a number out of range"),
+        ("country", [[68, 69], [70, 82]], "country: is not a whole latency table"),
+        ("country", [[68, 69], [70, 82], [117, 115]], "country: .*out of range.*got 117"),
+        ("continent", [0, 1, 6], "continent: .*out of range.*got 6; accepted: 0 to 5"),
+    ],
+)
+def test_whereabouts_that_fit_no_places_are_refused(tmp_path, array, made, said):
+    arrays = {"country": [[68, 69], [70, 82], [85, 83]], "continent": [2, 2, 3]}
+    arrays |= {"client_share": [0.2, 0.3, 0.5], "relay_share": [0.6, 0.4, 0.0], array: made}
+    whereabouts = Whereabouts(**{name: np.array(values) for name, values in arrays.items()})
+    write_model(tiny_model(), tmp_path / "one.npz", whereabouts=whereabouts)
+    with pytest.raises(InputError, match=said):
+        read_whereabouts(tmp_path / "one.npz")
 
 
 def test_access_delay_counts_both_ways_and_for_clients_only():

@@ -12,6 +12,7 @@ import pytest
 from tests.synthetic import KNOBS, RELAY_BYTES_PER_S, Size, finish_run, record_tables, write_run, write_sweep
 from torsweep.engines.table_schema import PROGRESS
 from torsweep.errors import InputError
+from torsweep.network.model import Network, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables, read_provenance
@@ -77,6 +78,24 @@ def test_clients_without_downloads_are_listed(runs, tmp_path):
         assert row["last_us"] == max(one["start_us"] + one["observed_us"] for one in own)
         got = [one["start_us"] + one["latest_byte_us"] for one in own if one["latest_byte_us"] is not None]
         assert (row["latest_byte_us"], row["latest_known"]) == (max(got), True)
+
+
+def test_clients_have_the_countries_of_the_network(runs, tmp_path, monkeypatch):
+    collect(runs, tmp_path / "without", network="ci")
+    clients = pl.read_parquet(tmp_path / "without/clients.parquet")
+    assert clients["country"].null_count() == clients["continent"].null_count() == clients.height
+
+    def with_countries(directory: Path, latency: bool) -> tuple[Network, None]:
+        network, _ = read_network(directory, latency=latency)
+        here = {"country": "BR", "continent": "South America"}
+        return network.model_copy(
+            update={"clients": [one.model_copy(update=here) for one in network.clients]}
+        ), None
+
+    monkeypatch.setattr("torsweep.runsets.collect.read_network", with_countries)
+    collect(runs, tmp_path / "with", network="ci")
+    clients = pl.read_parquet(tmp_path / "with/clients.parquet")
+    assert set(clients["country"]) == {"BR"} and set(clients["continent"]) == {"South America"}
 
 
 def test_the_tables_know_where_they_come_from(runs, tmp_path):

@@ -20,6 +20,8 @@ from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import MEASURES, numbers_of_runs
 from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams.incidence import measured_downloads
+from torsweep.stats.streams.medians import run_quantiles
 from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize
 
 DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
@@ -75,6 +77,28 @@ def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
         assert runs["value"].to_list() == [share] * runs.height
         # A run of which one client's is not known has no number.
         assert set(runs["seed"]) == {2, 3, 4}
+
+
+def test_times_by_continent_are_those_of_the_clients_there(tables, experiment, tmp_path):
+    assert not any(name.endswith("continent") for name, _ in numbers_of_runs(analyse(tables, experiment)))
+    for table in tables.directory.iterdir():
+        shutil.copy(table, tmp_path)
+    file, of_asia = tmp_path / "clients.parquet", [f"web{number}" for number in range(1, 13)]
+    continent = pl.when(pl.col("client").is_in(of_asia)).then(pl.lit("Asia")).otherwise(pl.lit("Europe"))
+    rows = pl.read_parquet(file).with_columns(continent=continent)
+    rows.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
+    record_tables(tmp_path)
+    analysis = analyse(PlanTables.open(tmp_path), experiment)
+    numbers = numbers_of_runs(analysis)
+    streams = analysis.once(measured_downloads)
+    here = pl.col("client").is_in(of_asia)
+    for group, chosen in (("web, Asia", here), ("web, Europe", ~here)):
+        alone = run_quantiles(streams.filter(pl.col("kind") == "web", chosen), analysis.knobs)
+        for measure, metric in (("first_byte_by_continent", "ttfb"), ("last_byte_by_continent", "ttlb")):
+            by_hand = alone.filter(metric=metric).select("seed", *analysis.knobs, "median_s")
+            found = numbers[measure, group].join(by_hand, on=["seed", *analysis.knobs])
+            assert found.height == 4 * 6
+            assert found["value"].to_list() == found["median_s"].to_list()
 
 
 def test_what_a_run_does_not_say_is_not_0(tables, experiment, tmp_path):

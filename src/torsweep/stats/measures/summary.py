@@ -29,6 +29,7 @@ from torsweep.stats.inference.intervals import (
     t_interval,
 )
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
+from torsweep.stats.measures.continents import CONTINENT_MEASURES
 from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
 from torsweep.stats.measures.measure import ALL, GROUP, SECONDS, Measure, ordered
 from torsweep.stats.measures.relays import RELAY_MEASURES
@@ -45,7 +46,8 @@ from torsweep.stats.streams.differences import TOO_FEW, Paired, bounds_of, paire
 from torsweep.stats.text import MOST_TIMES, TextTable, variant_words
 
 MEASURES: Mapping[str, Measure] = {
-    measure.name: measure for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *RELAY_MEASURES)
+    measure.name: measure
+    for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *CONTINENT_MEASURES, *RELAY_MEASURES)
 }
 """Every measure by its name, in the order of tables and figures."""
 
