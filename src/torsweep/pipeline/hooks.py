@@ -59,7 +59,7 @@ def start(paths: Paths, workflow: Any) -> None:
     """
     try:
         hold_folder(RESULTS)
-        _follow(_announce(paths, workflow))
+        _follow(*_announce(paths, workflow))
     except TorsweepError as error:
         stop(error)
 
@@ -118,14 +118,16 @@ def used_as_module(workflow: Any) -> bool:
     return len(workflow.modifier_stack) > 1
 
 
-def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
-    """Say what is about to run; the seconds that each run adds, by its manifest."""
+def _announce(paths: Paths, workflow: Any) -> tuple[dict[Path, float], list[Path]]:
+    """Say what is about to run; the seconds that each run adds, by its manifest, and what builds leave."""
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
     builds: list[TorSource] = []
+    built: list[Path] = []
     for job in workflow.dag.needrun_jobs(exclude_finished=False):
         if job.rule.name == "build_tor":
             builds.append(paths.tor_source(job.wildcards.build))
+            built.append(Path(job.output[0]))
         if job.rule.name in RUN_RULES:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
             kinds.setdefault(kind, []).append(job)
@@ -137,7 +139,7 @@ def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
         _say(announcement(paths, name, engine, era, networks, slots))
         files = (Path(job.output[0]) for job in jobs)
         expected_s |= dict(zip(files, _expected_s(paths, name, engine, networks, slots), strict=True))
-    return expected_s
+    return expected_s, built
 
 
 def _say(line: str) -> None:
@@ -188,19 +190,25 @@ def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, al
 
 
 def run_counter(
-    expected_s: Mapping[Path, float], say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    expected_s: Mapping[Path, float],
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    builds: Sequence[Path] = (),
 ) -> Callable[[], None]:
     """A function that, each time it is called, says how many runs have ended, if that has changed.
 
     ``expected_s`` are the runs' manifests, with the seconds that each is thought to take. A file counts when
-    it is younger than this call: what is to be run again has one already.
+    it is younger than this call: what is to be run again has one already. Time counts from when all of
+    ``builds`` are there.
     """
     started = clock()
     before = {file: _modified_ns(file) for file in expected_s}
     announced = 0
 
     def count() -> None:
-        nonlocal announced
+        nonlocal announced, started
+        if not announced and not all(file.exists() for file in builds):
+            started = clock()
         finished = [file for file, date in before.items() if _modified_ns(file) not in (None, date)]
         if len(finished) > announced:
             announced = len(finished)
@@ -217,11 +225,11 @@ def _modified_ns(file: Path) -> int | None:
         return None
 
 
-def _follow(expected_s: Mapping[Path, float]) -> None:
+def _follow(expected_s: Mapping[Path, float], builds: Sequence[Path]) -> None:
     """Say on standard error how far the runs are, from now until the process ends."""
     if not expected_s:
         return
-    count = run_counter(expected_s, _say)
+    count = run_counter(expected_s, _say, builds=builds)
 
     def watch() -> None:
         while True:

@@ -92,6 +92,20 @@ def test_only_runs_finished_since_the_start_count(tmp_path):
     assert said[1] == "3 of 3 runs, in 20 s"
 
 
+def test_the_time_of_builds_says_nothing_of_runs(tmp_path):
+    files, built = [tmp_path / f"{number}.json" for number in range(3)], tmp_path / "built"
+    said: list[str] = []
+    time = iter([0, 900, 1000, 1010])
+    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time), builds=[built])
+    count()
+    count()
+    built.write_text("")
+    count()
+    files[0].write_text("")
+    count()
+    assert said == ["1 of 3 runs, about 20 s left"]
+
+
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
     results = tmp_path / "results"
     results.write_text("")
