@@ -42,10 +42,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = points.filter(kind=KIND).rename({end: end.replace("ratio", "change") for end in ends})
     lines = points.select(_KEYS).unique(maintain_order=True).rows()
     ats = points["at"].unique(maintain_order=True).to_list()
-    several = len(source.provenance.seeds) > 1
-    lines_are = "lines: 95 % t-intervals over networks." if several else "one network: no intervals."
     caption = source.caption(
-        f"Effects on median times, from a quadratic surface for each network; {lines_are}"
+        "Effects on median times, from a quadratic surface for each network.",
+        source.band_note() if source.few else "Lines: 95 % t-intervals over networks.",
     )
     figure = canvas(TEXT_WIDTH_IN, 0.6 + _LINE_IN * len(lines) + 0.2 * (len(ats) > 1), caption)
     axes = figure.subplots(1, len(SHOWN_METRICS), sharey=True, squeeze=False)[0]

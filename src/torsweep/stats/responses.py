@@ -30,7 +30,7 @@ from torsweep.stats.inference.intervals import (
     SHORTEST_S,
     Interval,
     bands,
-    t_interval,
+    change_intervals,
 )
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -135,8 +135,9 @@ def _response(
 
 
 def _ratio(logs: npt.ArrayLike) -> dict[str, float]:
-    """Columns with the mean over networks of the logarithms of a ratio, and its interval."""
-    interval = t_interval(logs)
+    """Columns with the mean over networks of the logarithms of a ratio, and its interval; of two or three
+    networks the lowest and the highest."""
+    interval, _ = change_intervals(logs, 1)
     ends = {"ratio": interval.mean, "ratio_low": interval.low, "ratio_high": interval.high}
     return {end: float(np.exp(bound)) for end, bound in ends.items()}
 
@@ -217,13 +218,19 @@ def _best(one: Response) -> Iterator[dict[str, Any]]:
         yield {"knob": name, "best": best, "best_low": least, "best_high": most, **ratio}
 
 
+def _few(analysis: Analysis) -> bool:
+    """Whether there are too few networks for intervals."""
+    return len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+
+
 def _effects_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     rows = []
-    for row in frame.fill_null(np.nan).iter_rows(named=True):
+    for row in frame.drop_nulls("ratio").fill_null(np.nan).iter_rows(named=True):
         what = {"main": f"{row['from']} → {row['to']}", "curvature": "middle against both ends"}
         words = what.get(row["effect"]) or f"with {row['other']}"
         rows.append([_where(row), row["knob"], words, _factor(row), f"{row['unexplained']:.1%}"])
-    header = ["times", "knob", "effect", "factor [95 % interval]", "settings beside the surface"]
+    bounds = "lowest, highest" if analysis.once(_few) else "95 % interval"
+    header = ["times", "knob", "effect", f"factor [{bounds}]", "settings beside the surface"]
     note = (
         "From a quadratic surface for each network. The first effect of a knob is that of its range with the "
         "others in the middle of theirs; one with another knob is the factor on it over the other's range."
@@ -236,8 +243,7 @@ def _best_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]
         [_where(row), row["knob"], f"{row['best']} [{row['best_low']}, {row['best_high']}]", _factor(row)]
         for row in frame.fill_null(np.nan).iter_rows(named=True)
     ]
-    many = int(frame["networks"].max() or 0)  # type: ignore[arg-type]
-    over = "95 % of resampled sets of networks" if many >= FEWEST_FOR_BANDS else "the networks"
+    over = "the networks" if analysis.once(_few) else "95 % of resampled sets of networks"
     note = (
         f"The least time on the mean surface, and where it lies on {over}. Against the baseline: each "
         "network's own surface at the setting that is best on the others."
@@ -281,7 +287,10 @@ EFFECTS = Statistic(
     _WHAT
     | texts("`main`, `curvature` (middle against both ends) or `interaction` with the knob `other`", "effect")
     | texts("the other knob, and the ends of the range", "other", "from", "to")
-    | numbers("factor: geometric mean over networks and 95 % interval", "ratio", "ratio_low", "ratio_high")
+    | numbers("factor: geometric mean over networks", "ratio")
+    | numbers(
+        "its 95 % interval; of two or three networks the lowest and highest", "ratio_low", "ratio_high"
+    )
     | numbers("how far settings are beside the surface: root mean square of the part", "unexplained"),
     _rows(_effects),
     in_summary=_effects_in_summary,
@@ -291,11 +300,11 @@ BEST_SETTING = Statistic(
     "best_setting",
     "a knob at the setting with the least median time",
     _WHAT
-    | texts(
-        "level on the mean surface, and 95 % of resampled sets of networks", "best", "best_low", "best_high"
-    )
+    | texts("level on the mean surface", "best")
+    | texts("95 % of resampled sets of networks; of two or three networks all", "best_low", "best_high")
+    | numbers("time over the baseline's: geometric mean over networks", "ratio")
     | numbers(
-        "time over the baseline's: mean over networks and 95 % interval", "ratio", "ratio_low", "ratio_high"
+        "its 95 % interval; of two or three networks the lowest and highest", "ratio_low", "ratio_high"
     ),
     _rows(_best),
     in_summary=_best_in_summary,

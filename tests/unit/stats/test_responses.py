@@ -65,6 +65,13 @@ def test_effects_and_the_best_setting_are_those_of_the_surface() -> None:
     assert np.allclose(np.log(best["ratio"]), 0.5 * (0.1**2 - 0.4**2) - 0.1 * 0.5)
 
 
+def test_effects_of_few_networks_have_no_intervals() -> None:
+    effects = EFFECTS.frame(made_from(np.array([0.1, 0.3, 0.2])))
+    assert effects is not None
+    of_load = effects.row(by_predicate=(pl.col("effect") == "main") & (pl.col("knob") == "load"), named=True)
+    assert np.allclose(np.log([of_load[end] for end in ("ratio", "ratio_low", "ratio_high")]), [0.4, 0.2, 0.6])
+
+
 def test_a_curve_goes_through_the_settings_with_the_others_at_the_baseline() -> None:
     points = RESPONSES.frame(made_from(np.full(NETWORKS, 0.2) + np.linspace(-0.1, 0.1, NETWORKS)))
     assert points is not None
