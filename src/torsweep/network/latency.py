@@ -14,7 +14,7 @@ none.
 A pair of places draws its factor from a hash of both places' keys, which depend on the seed alone. Two hosts
 at one place are as far apart as it and the place nearest to it. Hosts of a kind draw their places from their
 kind's own stream: the RTT of two hosts does not depend on which others there are. All places are alike, but
-where a table says in which countries they are: then web and bulk clients are where Tor's users are, and all
+where a table says in which countries they are: then clients are where Tor's users are, perf clients and all
 other hosts where its relays are.
 """
 
