@@ -16,8 +16,9 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
+from torsweep.engines import hosts
 from torsweep.engines.prepare import build_run, finished_run, run_settings, write_run
-from torsweep.engines.shadow import directory, preflight
+from torsweep.engines.shadow import preflight
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import find_tools, measure
@@ -161,7 +162,7 @@ def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare):
 
 
 def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypatch):
-    monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
+    monkeypatch.setattr(hosts, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
         run_shadow(folder, ShadowSettings(), _say)
@@ -169,7 +170,7 @@ def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypa
 
 
 def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(prepare, monkeypatch):
-    monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
+    monkeypatch.setattr(hosts, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 60 "):
         run_shadow(folder, ShadowSettings(), _say)

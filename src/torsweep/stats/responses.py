@@ -288,9 +288,7 @@ EFFECTS = Statistic(
     | texts("`main`, `curvature` (middle against both ends) or `interaction` with the knob `other`", "effect")
     | texts("the other knob, and the ends of the range", "other", "from", "to")
     | numbers("factor: geometric mean over networks", "ratio")
-    | numbers(
-        "its 95 % interval; of two or three networks the lowest and highest", "ratio_low", "ratio_high"
-    )
+    | numbers("its 95 % interval; of two or three networks the lowest and highest", "ratio_low", "ratio_high")
     | numbers("how far settings are beside the surface: root mean square of the part", "unexplained"),
     _rows(_effects),
     in_summary=_effects_in_summary,
