@@ -21,7 +21,7 @@ def medians_by_continent(analysis: Analysis) -> pl.DataFrame:
     clients there; null where fewer than half of them got so far."""
     by = [*by_run(analysis), GROUP]
     clients = analysis.tables.clients().filter(pl.col("kind") == "web").drop_nulls("continent")
-    where = in_group(clients, pl.format("web, {}", "continent")).select(*by, "client")
+    where = in_group(clients, pl.col("continent")).select(*by, "client")
     if where.is_empty():
         nothing = dict.fromkeys((f"{name}_s" for name in TIMES), pl.Float64)
         return where.drop("client").with_columns(
@@ -39,8 +39,8 @@ def medians_by_continent(analysis: Analysis) -> pl.DataFrame:
 CONTINENT_MEASURES = tuple(
     Measure(
         f"{name}_byte_by_continent",
-        "Web clients by continent",
-        f"time to {name} byte, median",
+        "Web, by continent",
+        f"{name} byte, median",
         SECONDS,
         f"median time to the {name} byte of the web clients in a continent, of networks that have countries",
         medians_by_continent,
