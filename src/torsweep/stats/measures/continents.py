@@ -23,7 +23,9 @@ def medians_by_continent(analysis: Analysis) -> pl.DataFrame:
     clients = analysis.tables.clients().filter(pl.col("kind") == "web").drop_nulls("continent")
     where = in_group(clients, pl.col("continent")).select(*by, "client")
     if where.is_empty():
-        return where.drop("client").with_columns(pl.lit(None, pl.Float64).alias(f"{name}_s") for name in TIMES)
+        return where.drop("client").with_columns(
+            pl.lit(None, pl.Float64).alias(f"{name}_s") for name in TIMES
+        )
     streams = analysis.once(measured_downloads).join(where, on=[*by_run(analysis), "client"])
     frame = streams.select(by).unique()
     for name, metric in TIMES.items():
