@@ -19,7 +19,7 @@ import polars as pl
 from measured_latency import derive_measured
 
 from torsweep.network.exact import Floats
-from torsweep.network.latency import Whereabouts, read_model, write_model
+from torsweep.network.latency import Whereabouts
 from torsweep.network.model import CONTINENTS
 
 TABLE = "wonderproxy-2020"
@@ -30,8 +30,6 @@ def derive(data: Path, out: Path) -> dict:
     """Write ``out/wonderproxy-2020.npz``; its errors and the shares of users and relays that it covers."""
     servers = pl.read_csv(data / "servers-2020-07-19.csv").select("id", "country")
     servers = servers.join(pl.read_csv(_COUNTRIES), left_on="country", right_on="name").sort("id")
-    path = out / f"{TABLE}.npz"
-    model = derive_measured(round_trips(data, servers["id"].to_list()), "19 July 2020", {}, path)
     relays = data.parent / "relays"
     shares = {"clients": _users(relays), "relays": _relays(relays)}
     places = Counter(servers["code"])
@@ -45,7 +43,8 @@ def derive(data: Path, out: Path) -> dict:
         client_share=of_places["clients"] / of_places["clients"].sum(),
         relay_share=of_places["relays"] / of_places["relays"].sum(),
     )
-    write_model(read_model(path), path, whereabouts=where)
+    rtt_us = round_trips(data, servers["id"].to_list())
+    model = derive_measured(rtt_us, "19 July 2020", {}, out / f"{TABLE}.npz", where)
     covered = {kind: round(float(of_places[kind].sum()), 4) for kind in shares}
     lacking = {
         kind: {code: round(part, 4) for code, part in share.items() if code not in places and part >= 0.005}

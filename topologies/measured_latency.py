@@ -23,7 +23,7 @@ from latency_statistics import (
 )
 
 from torsweep.network.exact import Floats
-from torsweep.network.latency import write_model
+from torsweep.network.latency import Whereabouts, write_model
 from torsweep.network.latency_fit import (
     Coordinates,
     Pairs,
@@ -41,14 +41,17 @@ _SEED = 20110101
 _NETWORK_SEED = 1
 
 
-def derive_measured(rtt_us: Floats, name: str, later: Mapping[str, Floats], out: Path) -> dict:
+def derive_measured(
+    rtt_us: Floats, name: str, later: Mapping[str, Floats], out: Path, whereabouts: Whereabouts | None = None
+) -> dict:
     """Write the model of ``rtt_us``, called ``name`` in the result, to ``out``; errors of the model.
 
-    ``later`` holds matrices of the same hosts that the model is judged on too.
+    ``later`` holds matrices of the same hosts that the model is judged on too; ``whereabouts`` says where
+    they are.
     """
     pairs = measured_pairs(rtt_us)
     model = coordinate_model(fit_coordinates(rtt_us, pairs), pairs)
-    write_model(model, out)
+    write_model(model, out, whereabouts=whereabouts)
     predicted = model_predictions(model, pairs)
     tables = {name: rtt_us, **later, "generated": between_places(model, _NETWORK_SEED)}
     return {

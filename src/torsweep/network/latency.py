@@ -20,7 +20,7 @@ other hosts where its relays are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,14 @@ def write_model(
 
 def read_model(path: Path) -> CoordinateModel:
     """The model in ``path``. Raises InputError when the file is damaged or of another kind."""
+    return read_model_and_whereabouts(path)[0]
+
+
+def read_model_and_whereabouts(path: Path) -> tuple[CoordinateModel, Whereabouts | None]:
+    """The model in ``path``, and where its places are; None where it does not say so.
+
+    Raises InputError when the file is damaged or of another kind.
+    """
     arrays = read_arrays(path)
     if "position_us" not in arrays:
         raise InputError("is not a latency table made by torsweep", file=path)
@@ -141,7 +149,7 @@ def read_model(path: Path) -> CoordinateModel:
             raise InputError("has another type", file=path, key=name, value=value, accepted=dtype)
     model = CoordinateModel(**{name: arrays[name] for name in _TYPES})
     check_model(model, path)
-    return model
+    return model, _whereabouts(arrays, path)
 
 
 def read_measured(path: Path) -> NDArray[np.int32]:
@@ -164,10 +172,7 @@ def read_measured(path: Path) -> NDArray[np.int32]:
     return matrix
 
 
-def read_whereabouts(path: Path) -> Whereabouts | None:
-    """Where the places of the table ``path`` are; None where it does not say so. Raises InputError for arrays
-    that do not."""
-    arrays = read_arrays(path)
+def _whereabouts(arrays: Mapping[str, NDArray], path: Path) -> Whereabouts | None:
     names = [each.name for each in fields(Whereabouts)]
     if not any(name in arrays for name in names):
         return None

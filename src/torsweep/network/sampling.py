@@ -21,11 +21,11 @@ from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_clie
 from torsweep.network.latency import (
     MODEL_FILE,
     PlacesOf,
+    Whereabouts,
     modelled_matrix,
     places_of,
     read_measured,
-    read_model,
-    read_whereabouts,
+    read_model_and_whereabouts,
     with_diagonal,
 )
 from torsweep.network.model import (
@@ -72,8 +72,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     InputError when a table that ``config`` names is missing or damaged, or cannot give what is asked of it.
     """
     paths = input_paths(config)
-    matrix_us = _matrix(config.latency, paths["latency"], seed)
-    whereabouts = read_whereabouts(paths["latency"])
+    matrix_us, whereabouts = _latencies(config.latency, paths["latency"], seed)
     places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
     relays = _relays(config, paths, seed, places)
     document = config.model_dump(mode="json")
@@ -149,10 +148,12 @@ def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> C
     return lambda kind, count: sample_client_rates(table, count, seed, kind)
 
 
-def _matrix(source: LatencySource, path: Path, seed: int) -> NDArray[np.int32]:
+def _latencies(source: LatencySource, path: Path, seed: int) -> tuple[NDArray[np.int32], Whereabouts | None]:
+    """The round trips between places, and where these are, if the table says so."""
     if source.use == "direct":
-        return with_diagonal(read_measured(path))
-    return modelled_matrix(read_model(path), seed)
+        return with_diagonal(read_measured(path)), None
+    model, whereabouts = read_model_and_whereabouts(path)
+    return modelled_matrix(model, seed), whereabouts
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:

@@ -355,18 +355,15 @@ def _clients(run: Run, network: Network | None) -> pl.DataFrame:
         latest_byte_us=reached_us.max(),
         latest_known=~unknown.any(),
     )
-    kinds = set(began["kind"])
-    listed = [(client.name, client.kind) for client in (network.clients if network else ())]
-    absent = pl.DataFrame(
-        [(*client, None, None, True) for client in listed if client[1] in kinds], began.schema, orient="row"
-    ).join(began, on=["client", "kind"], how="anti", maintain_order="left")
-    where = [
-        (client.name, client.country, client.continent) for client in (network.clients if network else ())
-    ]
-    of_clients = pl.DataFrame(
-        where, dict.fromkeys(("client", "country", "continent"), pl.String), orient="row"
+    named = ("client", "kind", "country", "continent")
+    rows = [(one.name, one.kind, one.country, one.continent) for one in (network.clients if network else ())]
+    listed = pl.DataFrame(rows, dict.fromkeys(named, pl.String), orient="row")
+    absent = listed.filter(pl.col("kind").is_in(began["kind"].unique().to_list())).join(
+        began, on=["client", "kind"], how="anti", maintain_order="left"
     )
-    clients = pl.concat([began, absent]).join(of_clients, on="client", how="left", maintain_order="left")
+    absent = absent.select("client", "kind", latest_known=pl.lit(True))
+    clients = pl.concat([began, absent], how="diagonal")
+    clients = clients.join(listed.drop("kind"), on="client", how="left", maintain_order="left")
     return clients.select(*_keys(run), *CLIENTS.polars)
 
 

@@ -218,18 +218,13 @@ def _best(one: Response) -> Iterator[dict[str, Any]]:
         yield {"knob": name, "best": best, "best_low": least, "best_high": most, **ratio}
 
 
-def _few(analysis: Analysis) -> bool:
-    """Whether there are too few networks for intervals."""
-    return len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
-
-
 def _effects_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     rows = []
     for row in frame.drop_nulls("ratio").fill_null(np.nan).iter_rows(named=True):
         what = {"main": f"{row['from']} → {row['to']}", "curvature": "middle against both ends"}
         words = what.get(row["effect"]) or f"with {row['other']}"
         rows.append([_where(row), row["knob"], words, _factor(row), f"{row['unexplained']:.1%}"])
-    bounds = "lowest, highest" if analysis.once(_few) else "95 % interval"
+    bounds = "lowest, highest" if analysis.few else "95 % interval"
     header = ["times", "knob", "effect", f"factor [{bounds}]", "settings beside the surface"]
     note = (
         "From a quadratic surface for each network. The first effect of a knob is that of its range with the "
@@ -243,7 +238,7 @@ def _best_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]
         [_where(row), row["knob"], f"{row['best']} [{row['best_low']}, {row['best_high']}]", _factor(row)]
         for row in frame.fill_null(np.nan).iter_rows(named=True)
     ]
-    over = "the networks" if analysis.once(_few) else "95 % of resampled sets of networks"
+    over = "the networks" if analysis.few else "95 % of resampled sets of networks"
     note = (
         f"The least time on the mean surface, and where it lies on {over}. Against the baseline: each "
         "network's own surface at the setting that is best on the others."

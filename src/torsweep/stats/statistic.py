@@ -27,6 +27,7 @@ from torsweep.formats.frames import read_csv
 from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Provenance
 from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
+from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.text import TextTable
 from torsweep.storage import whole_file
 
@@ -83,6 +84,11 @@ class Analysis:
     def knobs(self) -> list[str]:
         """Names of the plan's dimensions and knobs, in order."""
         return list(self.levels)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few networks for intervals."""
+        return len(self.provenance.seeds) < FEWEST_FOR_BANDS
 
     @property
     def parts(self) -> Mapping[str, Analysis]:

@@ -22,7 +22,7 @@ from torsweep.network.latency import (
     modelled_matrix,
     places_of,
     read_model,
-    read_whereabouts,
+    read_model_and_whereabouts,
     with_diagonal,
     write_model,
 )
@@ -179,7 +179,7 @@ def test_hosts_are_at_all_places_alike():
 
 
 def test_hosts_are_where_users_and_relays_are():
-    where = read_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    _, where = read_model_and_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
     assert where is not None
     for kind, of_places in (("web", where.client_share), ("server", where.relay_share)):
         found = np.bincount(host_places(kind, 60_000, 246, 3, where.share(kind)), minlength=246) / 60_000
@@ -188,7 +188,7 @@ def test_hosts_are_where_users_and_relays_are():
 
 
 def test_hosts_of_a_network_have_the_countries_of_their_places(configured):
-    where = read_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    _, where = read_model_and_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
     network = sample_network(configured(latency="wonderproxy-2020"), seed=1).network
     hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
     for host in hosts:
@@ -212,7 +212,7 @@ def test_whereabouts_that_fit_no_places_are_refused(tmp_path, array, made, said)
     whereabouts = Whereabouts(**{name: np.array(values) for name, values in arrays.items()})
     write_model(tiny_model(), tmp_path / "one.npz", whereabouts=whereabouts)
     with pytest.raises(InputError, match=said):
-        read_whereabouts(tmp_path / "one.npz")
+        read_model_and_whereabouts(tmp_path / "one.npz")
 
 
 def test_access_delay_counts_both_ways_and_for_clients_only():

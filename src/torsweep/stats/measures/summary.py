@@ -21,7 +21,6 @@ from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
-    FEWEST_FOR_BANDS,
     Interval,
     change_intervals,
     exponential,
@@ -164,7 +163,7 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
     header = ["measure", *(variant_words(variant) for variant in others)]
     bounds = (
         TOO_FEW
-        if len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+        if analysis.few
         else "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
     )
     note = f"{bounds} Points are percentage points."

@@ -27,7 +27,6 @@ import polars as pl
 from torsweep.config.knobs import network_levels
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
-    FEWEST_FOR_BANDS,
     Interval,
     change_intervals,
     exponential,
@@ -132,7 +131,7 @@ def _in_summary(analysis: Analysis, differences_of_plan: pl.DataFrame) -> list[T
     chosen = differences_of_plan.filter(pl.col("estimand") == "median")
     if chosen.is_empty():
         return []
-    few = len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+    few = analysis.few
 
     def entry(section: pl.DataFrame) -> str:
         if section.is_empty():

@@ -19,7 +19,7 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import OUTCOMES
-from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, log_interval
+from torsweep.stats.inference.intervals import log_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
@@ -110,7 +110,7 @@ def _weights(streams: pl.DataFrame, clients: pl.DataFrame, by: list[str]) -> pl.
 
 
 def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextTable]:
-    few = len(analysis.provenance.seeds) < FEWEST_FOR_BANDS
+    few = analysis.few
 
     def table(estimand: str, title: str, notes: Sequence[str] = ()) -> TextTable:
         def entry(section: pl.DataFrame) -> str:
