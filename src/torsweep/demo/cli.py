@@ -39,6 +39,7 @@ def demo_command(
     from torsweep.errors import InputError
     from torsweep.formats.archives import unpack_zip
     from torsweep.pipeline.tree import PlanPath
+    from torsweep.stats.claims.claim import claims_of
     from torsweep.storage import whole_directory
     from torsweep.study.verdict import print_verdict
 
@@ -53,9 +54,8 @@ def demo_command(
         file = folder / EXPERIMENTS_DIRECTORY / plan.experiment / EXPERIMENT_FILE
         experiment = load_experiment(file)
         _make_results(folder, plan, experiment, file)
-        print_verdict(
-            folder / plan.stage("summaries"), experiment, experiment.report.title, Console(width=110)
-        )
+        summary, title = folder / plan.stage("summaries"), experiment.report.title
+        print_verdict(summary, claims_of(experiment), title, Console(width=110))
     for name, text in (
         ("page", str(out / plan.page)),
         ("figures", f"{out / plan.stage('figures')}/"),

@@ -35,6 +35,8 @@ Texts = list[str] | None
 IMPORT_PREFIX = "import:"
 """Begins the name of an import on the command line."""
 
+AUTO_ENGINE = "auto"
+
 EXAMPLE = "kist_interval"
 """What the example of ``torsweep new`` is called."""
 
@@ -89,7 +91,7 @@ def compare_command(
     ] = None,
     engine: Annotated[
         str, typer.Option(help="emulation or shadow; auto: the first that can run, where the network fits.")
-    ] = "auto",
+    ] = AUTO_ENGINE,
     network: Annotated[
         Texts,
         typer.Option(
@@ -158,6 +160,22 @@ def compare_command(
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     if are_imports(candidate, baseline):
+        _require_alone(
+            torrc=torrc,
+            consensus=consensus,
+            on=on,
+            engine=None if engine == AUTO_ENGINE else engine,
+            network=network,
+            networks=networks,
+            within=within,
+            shows=shows,
+            era=era,
+            measured=measured,
+            pairing=pairing,
+            study=study,
+            cores=cores,
+            dry_run=dry_run or None,
+        )
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
     from torsweep.config.network import load_network_config
@@ -228,20 +246,29 @@ def are_imports(candidate: str | None, baseline: str | None) -> bool:
     return bool(imports)
 
 
+def _require_alone(**others: object) -> None:
+    """Raise InputError for one of the options of a comparison that runs tor, beside two imports."""
+    for name, value in others.items():
+        if value is not None:
+            shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            problem, accepted = "is not for imports, of which nothing is run", "--warm-up and --tor-metrics"
+            raise InputError(problem, key=f"--{name.replace('_', '-')}", value=shown, accepted=accepted)
+
+
 def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:
     from rich.console import Console
 
-    from torsweep.study.imports import compare_imports, print_imports
+    from torsweep.study.imports import compare_imports
 
-    summary = compare_imports(candidate, baseline, warm_up, tor_metrics)
-    print_imports(summary, Console(width=None if sys.stdout.isatty() else 110))
-    typer.echo(f"summary: {summary.folder}")
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    typer.echo(f"summary: {compare_imports(candidate, baseline, warm_up, tor_metrics, console)}")
 
 
 def _print_result(play: Play, about: str) -> None:
     """Print the verdict, and keep that it has been seen."""
     from rich.console import Console
 
+    from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design
     from torsweep.study.look_record import record_look
     from torsweep.study.verdict import print_verdict
@@ -250,6 +277,6 @@ def _print_result(play: Play, about: str) -> None:
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)
-    networks = print_verdict(play.summary, experiment, about, console, *over)
+    networks = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), networks)
     typer.echo(f"page: {play.page}")

@@ -1,14 +1,14 @@
 """Two imports side by side: ``torsweep compare --candidate import:my-branch --baseline import:vanilla``.
 
 In: two imports (:mod:`torsweep.runsets.imported`), the warm-up, and a file of public Tor where there is one.
-Out: tables, summary and figures below ``results/``, in the places of a plan of the experiment ``imports``;
+Out: tables, summary and figures below ``results/``, as of an experiment ``imports`` whose knob is ``import``;
 and the table of a comparison on a terminal. Nothing is run.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,17 +16,20 @@ from rich.console import Console
 
 from torsweep.config.experiment import Duration
 from torsweep.config.reading import Section, validate
+from torsweep.config.replicates import NO_DIFFERENCE_BELOW
+from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.cli import import_folder
 from torsweep.runsets.collect import collect
-from torsweep.runsets.imported import IMPORTED, open_import
+from torsweep.runsets.imported import IMPORTED, Import, open_import
 from torsweep.runsets.reading import IMPORT, PlanTables
-from torsweep.stats.changes import RELATIVE_MARGIN, TOGETHER, shared_networks
-from torsweep.stats.inference.intervals import CONFIDENCE, Interval
-from torsweep.stats.statistic import Analysis
+from torsweep.stats.claims.downloads import AnyChange
+from torsweep.stats.statistic import Analysis, Levels
+from torsweep.stats.streams.incidence import REQUEST
 from torsweep.stats.summarize import summary_of, write_summary
-from torsweep.study.verdict import measures_table
+from torsweep.study.verdict import print_verdict
+from torsweep.units import counted
 
 USUAL_WARM_UP = "20 min"
 """What tornettools leaves out."""
@@ -34,24 +37,14 @@ USUAL_WARM_UP = "20 min"
 FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf")
 
 
-@dataclass(frozen=True)
-class ImportsSummary:
-    """Where the summary of two imports is, and what it says: ``pairing`` says how networks are compared."""
-
-    folder: Path
-    about: str
-    pairing: str
-    changes: pl.DataFrame
-
-
 class _Options(Section):
     warm_up: Duration
 
 
 def compare_imports(
-    candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None = None
-) -> ImportsSummary:
-    """Collect, summarize and draw two imports.
+    candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None, console: Console
+) -> Path:
+    """Collect, summarize and draw two imports, print the verdict, and return the folder of the summary.
 
     Raises InputError for a warm-up that is none or leaves an import without downloads, and for a file
     ``tor_metrics`` that is no measurement of the public network.
@@ -71,24 +64,43 @@ def compare_imports(
     )
     collect(runs, tables, network="tornettools")
     opened = PlanTables.open(tables)
-    analysis = Analysis(opened, {IMPORT: both[0].name}, RELATIVE_MARGIN, public=tor_metrics)
-    summarized = summary_of(analysis)
-    write_summary(summarized, summary)
+    claims = _claims(
+        replace(opened, kinds=PERF_KINDS), [each.name for each in both], warm_up or USUAL_WARM_UP
+    )
+    analysis = Analysis(
+        opened, dict([(IMPORT, both[0].name)]), NO_DIFFERENCE_BELOW, claims, public=tor_metrics
+    )
+    write_summary(summary_of(analysis), summary)
     for figure in FIGURES:
         draw_figure(figure, summary, figures / figure)
-    about = f"{both[1].name}, against {both[0].name}"
-    return ImportsSummary(summary, about, shared_networks(analysis)[1], summarized["changes"])
+    print_verdict(summary, claims, f"{both[1].name}, against {both[0].name}", console, _pairing(both))
+    return summary
 
 
-def print_imports(summary: ImportsSummary, console: Console) -> None:
-    """Print the table under two lines that say what was compared, and how."""
-    console.print(summary.about, summary.pairing, sep="\n")
-    rows = []
-    for row in summary.changes.iter_rows(named=True):
-        mean, low, high = (math.nan if row[name] is None else row[name] for name in ("change", "low", "high"))
-        interval = Interval(mean, low, high, row["networks"], row["confidence"])
-        rows.append((row["measure"], interval, row["verdict"], ""))
-    console.print(measures_table(rows))
-    console.print(
-        f"Intervals: {100 * TOGETHER:.1f} %, both times of a size together with {100 * CONFIDENCE:.0f} %"
-    )
+def _claims(tables: PlanTables, names: Sequence[str], cut: str) -> list[AnyChange]:
+    """That the medians from the request have changed, for each size that both imports have downloaded."""
+    of_imports = tables.streams(["kind"]).group_by(IMPORT).agg(pl.col("kind").unique())
+    kinds = {name: set(of_kinds) for name, of_kinds in of_imports.iter_rows()}
+    for name in names:
+        if name not in kinds:
+            problem = f"leaves no download of a perf client in the import {name}"
+            raise InputError(problem, key="--warm-up", value=cut, accepted="a shorter time")
+    common: dict[str, object] = {"knob": IMPORT, "test": "change", "metrics": ("ttfb", "ttlb")}
+    return [
+        AnyChange.model_validate(
+            {**common, "id": kind, "text": f"Times of {KIND_NAMES[kind]} differ.", "kind": kind}
+            | {"clocks": (REQUEST,)}
+        )
+        for kind in PERF_KINDS
+        if all(kind in kinds[name] for name in names)
+    ]
+
+
+def _pairing(both: Sequence[Import]) -> str:
+    """How the networks of two imports are compared (:func:`torsweep.stats.streams.differences.paired`)."""
+    one, other = ({each.network_of(run) for run in each.runs} for each in both)
+    if len(one & other) < 2 and one != other:
+        return f"{len(other)} against {counted(len(one), 'network')} as independent samples (Welch)"
+    left = len(one ^ other)
+    rest = f"; {left} that only one of them has are left out" if left else ""
+    return f"paired on {counted(len(one & other), 'network')} that both have{rest}"

@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.claims.judging import NO_DIFFERENCE, YES, Answer
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
 from torsweep.stats.inference.power import POWER, size_text
+from torsweep.stats.streams.medians import PAIRED
 from torsweep.stats.text import percent_text
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 from torsweep.units import counted
@@ -29,6 +29,7 @@ SHOWN_TIMES = {"ttfb": "first byte", "ttlb": "last byte"}
 NO_EFFECT = "no effect: the same times in every network"
 COLOURS = {"shown": "green", NO_DIFFERENCE: "blue", NO_EFFECT: "blue"}
 SAME_DOWNLOAD = "Changes: how much longer the same download takes, the mean over the middle half of downloads"
+MEDIAN_DOWNLOAD = "Changes: how much longer the median download takes, from the request"
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Line:
         return ", ".join([sizes[0].partition(": ")[2], *sizes[1:2]]) if sizes else "–"
 
 
-def lines(claims_file: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:
+def lines(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Iterator[Line]:
     """A line for each measure of each claim of a change."""
-    claims = {claim.id: claim for claim in claims_of(experiment) if isinstance(claim, AnyChange)}
+    claims = {claim.id: claim for claim in asked if isinstance(claim, AnyChange)}
     for verdict in claims_file.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
@@ -74,7 +75,7 @@ def lines(claims_file: ClaimsFile, experiment: Experiment, unit: str = "network"
 
 def print_verdict(
     summary: Path,
-    experiment: Experiment,
+    asked: Sequence[Claim],
     about: str,
     console: Console,
     over: str | None = None,
@@ -92,11 +93,13 @@ def print_verdict(
         where = f"{many}, {claims_file.engine}, era {claims_file.era}"
     else:
         where = f"{claims_file.engine}, {over}"
-    rows = list(lines(claims_file, experiment, unit))
+    rows = list(lines(claims_file, asked, unit))
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
     shown = [(row.measure, row.answer.interval, row.verdict, row.can_show) for row in rows]
     console.print(measures_table(shown))
-    console.print(Text(f"{SAME_DOWNLOAD}\n{_coverage_text(claims_file, len(rows), unit)}"), soft_wrap=True)
+    same = any(PAIRED in claim.statistics for claim in asked if isinstance(claim, AnyChange))
+    changes = SAME_DOWNLOAD if same else MEDIAN_DOWNLOAD
+    console.print(Text(f"{changes}\n{_coverage_text(claims_file, len(rows), unit)}"), soft_wrap=True)
     return networks
 
 

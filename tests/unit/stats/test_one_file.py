@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from tests.made_tornet import clients_waiting, tornet
 from tests.several_sources import SLOW, leave_run, refill_sweep
@@ -61,6 +62,8 @@ def test_of_a_sweep_or_a_study_and_of_imports(tmp_path: Path, monkeypatch: pytes
     for name, took_s in (("vanilla", 1.5), ("branch", 1.0)):
         simulation = tornet(tmp_path / f"tornet-{name}", clients_waiting(took_s), network=1, seeds=[1])
         import_simulations([simulation], tmp_path / name)
-    of_imports = compare_imports(f"import:{tmp_path}/branch", f"import:{tmp_path}/vanilla", "1 min")
-    slow = dict(pl.read_csv(of_imports.folder / "slow.csv").select("import", "slow").iter_rows())
+    of_imports = compare_imports(
+        f"import:{tmp_path}/branch", f"import:{tmp_path}/vanilla", "1 min", None, Console()
+    )
+    slow = dict(pl.read_csv(of_imports / "slow.csv").select("import", "slow").iter_rows())
     assert slow["vanilla"] > slow["branch"]

@@ -19,6 +19,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
+from torsweep.runsets.reading import IMPORT
 from torsweep.stats.claims.claim import ClientClaim, ClockStart, Estimand
 from torsweep.stats.claims.judging import (
     Question,
@@ -90,9 +91,16 @@ class _TimesClaim(ClientClaim):
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
         """Logarithm of the statistic at ``other`` over that at ``reference``, one a network."""
+        values, _ = self.logarithms(analysis, metric, levels, reference, other)
+        return values
+
+    def logarithms(
+        self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """:meth:`log_ratio`; or, of independent samples, the logarithms at ``other`` and ``reference``."""
         chosen_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
         if chosen_clients is None:
-            return np.full(len(analysis.provenance.seeds), np.nan)
+            return np.full(len(analysis.provenance.seeds), np.nan), None
         clock, statistic = metric_at(metric, self.clocks[0]), self.statistics[0]
         of_kind = pl.col("kind").cast(pl.String) == self.kind
         one, two = ({**levels, self.knob: level} for level in (reference, other))
@@ -101,9 +109,12 @@ class _TimesClaim(ClientClaim):
         networks = networks_at(runs, held)
         if statistic == PAIRED:
             streams = chosen_clients.once(measured_downloads).filter(of_kind)
-            return paired_log_ratios(streams, clock, one, two, networks.to_list())
+            return paired_log_ratios(streams, clock, one, two, networks.to_list()), None
         chosen = runs.filter(pl.col("metric") == clock.name, of_kind)
-        return paired(chosen, f"{statistic}_s", one, two, networks).log_ratio
+        pair = paired(chosen, f"{statistic}_s", one, two, None if self.knob == IMPORT else networks)
+        if pair.independent:
+            return np.log(pair.variant_s), np.log(pair.reference_s)
+        return pair.log_ratio, None
 
 
 class _ExtremeLevel(_TimesClaim):
@@ -236,19 +247,22 @@ class AnyChange(_TimesClaim):
         shown."""
         margin = analysis.margin if self.margin is None else self.margin
         reference = analysis.baseline[self.knob]
-        return [
-            Question(
-                f"{self.kind} {metric}: {other} against {reference}{place_text(self, levels)}",
-                self.log_ratio(analysis, metric, levels, reference, other),
-                "not 0",
-                lambda i: above(0)(i) or below(0)(i),
-                lambda i: False,
-                within_factor(margin),
-                logarithms=True,
+        questions = []
+        for other, metric in product(other_levels(self, analysis, reference), self.metrics):
+            values, elsewhere = self.logarithms(analysis, metric, levels, reference, other)
+            questions.append(
+                Question(
+                    f"{self.kind} {metric}: {other} against {reference}{place_text(self, levels)}",
+                    values,
+                    "not 0",
+                    lambda i: above(0)(i) or below(0)(i),
+                    lambda i: False,
+                    within_factor(margin),
+                    logarithms=True,
+                    reference=elsewhere,
+                )
             )
-            for other in other_levels(self, analysis, reference)
-            for metric in self.metrics
-        ]
+        return questions
 
 
 PRONOUNCED: Final = "pronounced"

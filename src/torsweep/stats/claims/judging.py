@@ -44,6 +44,7 @@ from torsweep.stats.inference.intervals import (
     fewest_for_median,
     median_interval,
     t_interval,
+    welch_interval,
 )
 from torsweep.stats.inference.power import (
     MULTIPLES,
@@ -119,7 +120,7 @@ class Question:
     ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
     shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for, and
     ``contrary`` what ``opposite`` does, as it goes on after the statement. ``keeps_margin``: ``shown`` asks
-    that a margin is kept.
+    that a margin is kept. ``reference``: values of the other side, where that is on other networks.
     """
 
     statement: str
@@ -133,10 +134,14 @@ class Question:
     counted: bool = False
     contrary: str = ""
     keeps_margin: bool = False
+    reference: np.ndarray | None = None
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
         """The answer, whose simultaneous interval has the confidence ``together``."""
         of: IntervalOf = median_interval if self.counted else t_interval
+        if self.reference is not None:
+            sides = [self.reference, self.values]
+            of = lambda _, confidence: welch_interval(sides, (-1, 1), confidence)  # noqa: E731
         each = self._relative(design.interval(self.values, self.confidence, of))
         simultaneous = self._relative(design.interval(self.values, together, of))
         shows = self.shows(each, simultaneous)
@@ -158,6 +163,7 @@ class Question:
         many = len(self.values)
         if (
             self.counted
+            or self.reference is not None
             or many < FEWEST_FOR_BANDS
             or not np.isfinite(self.values).all()
             or np.ptp(self.values) == 0

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from torsweep.runsets.reading import IMPORT
 from torsweep.stats.statistic import Analysis
 
 ALL = "all"
@@ -74,9 +75,18 @@ def whole_and_parts(frame: pl.DataFrame, part: str) -> pl.DataFrame:
     return pl.concat([in_group(frame), in_group(frame, pl.col(part))])
 
 
-def seconds_measured(analysis: Analysis) -> float:
-    """How long a run was measured, in whole seconds after the warm-up, as rows by the second have it."""
-    return analysis.provenance.duration_ns / 1e9 - math.ceil(analysis.provenance.warm_up_ns / 1e9)
+def seconds_measured(analysis: Analysis) -> pl.Expr:
+    """How long a run was measured, in whole seconds after the warm-up, as rows by the second have it.
+
+    Of an import: all seconds of all simulations of a network, as many as the relay with most has rows.
+    """
+    if IMPORT in analysis.knobs:
+        by, relays = by_run(analysis), analysis.tables.relays(["relay"])
+        most = relays.group_by(*by, "relay").len().group_by(by).agg(pl.col("len").max())
+        keys = most.select(pl.concat_str(by, separator="/")).to_series()
+        return pl.concat_str(by, separator="/").replace_strict(keys, most["len"], default=None)
+    seconds = analysis.provenance.duration_ns / 1e9 - math.ceil(analysis.provenance.warm_up_ns / 1e9)
+    return pl.lit(seconds)
 
 
 def ordered(groups: Sequence[str], order: Sequence[str]) -> list[str]:

@@ -22,7 +22,6 @@ from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
     Interval,
-    change_intervals,
     exponential,
     log_interval,
     t_interval,
@@ -56,7 +55,8 @@ ORDER = (ALL, *KIND_NAMES, *POSITIONS, *ROLES)
 
 def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     """Seed, knobs and ``value`` of each run that has one, by measure and group."""
-    runs = _runs(analysis)
+    # Simulations of an import that share a network have one number together.
+    runs = _runs(analysis).unique(maintain_order=True)
     by_measure = {}
     for measure in MEASURES.values():
         rows = analysis.once(measure.rows).lazy()
@@ -120,10 +120,10 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         # Differences of shares that are alike differ in their last digits.
         changes = np.round(pair.difference_s * 100, 9) if share else pair.log_ratio
     changes = np.where(np.isfinite(changes), changes, np.nan)
-    intervals = change_intervals(changes, family_size)
+    intervals = pair.intervals(changes, family_size, (lambda side: side * 100) if share else np.log)
     each, together = (_of_points(one) if share else exponential(one) for one in intervals)
     return {
-        "networks": len(changes),
+        "networks": pair.networks,
         "baseline": t_interval(pair.reference_s).mean,
         "variant": t_interval(pair.variant_s).mean,
         **bounds_of("change", each, together),

@@ -16,23 +16,27 @@ Holm's adjusted p-value. Of two or three networks, the lowest and the highest st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.reading import IMPORT, at_levels
 from torsweep.stats.inference.intervals import (
+    CONFIDENCE,
     Interval,
+    bonferroni,
     change_intervals,
     exponential,
     holm,
     t_interval,
     t_p_value,
+    welch_interval,
 )
 from torsweep.stats.statistic import (
     KIND_COLUMN,
@@ -61,20 +65,38 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Paired:
-    """An estimand of two variants on the same networks, seconds, one entry for each network."""
+    """An estimand of two variants, seconds, one entry for each network; each side has its own networks where
+    the two are ``independent`` samples, and nothing is taken within a network then."""
 
     reference_s: npt.NDArray[np.float64]
     variant_s: npt.NDArray[np.float64]
+    independent: bool = False
+
+    @property
+    def networks(self) -> int:
+        """How many networks there are on both sides together."""
+        return len(self.variant_s) + (len(self.reference_s) if self.independent else 0)
 
     @property
     def difference_s(self) -> npt.NDArray[np.float64]:
         """Variant minus reference, within each network."""
-        return self.variant_s - self.reference_s
+        return np.empty(0) if self.independent else self.variant_s - self.reference_s
 
     @property
     def log_ratio(self) -> npt.NDArray[np.float64]:
         """Natural logarithm of variant / reference, within each network."""
-        return np.log(self.variant_s / self.reference_s)
+        return np.empty(0) if self.independent else np.log(self.variant_s / self.reference_s)
+
+    def intervals(
+        self, changes: npt.ArrayLike, comparisons: int, scale: Callable[[Any], Any] = np.log
+    ) -> tuple[Interval, Interval]:
+        """The intervals of ``changes`` (:func:`change_intervals`); of independent samples, Welch's of the
+        difference of both sides on ``scale``."""
+        if not self.independent:
+            return change_intervals(changes, comparisons)
+        sides = [scale(side) for side in (self.reference_s, self.variant_s)]
+        each, together = (CONFIDENCE, bonferroni(CONFIDENCE, comparisons))
+        return welch_interval(sides, (-1, 1), each), welch_interval(sides, (-1, 1), together)
 
 
 def paired(
@@ -88,11 +110,15 @@ def paired(
 
     ``runs`` holds the quantiles of one kind and metric. NaN: that network never reached the quantile.
     ``networks`` are the seeds to give an entry each, whatever ran on them; without, those that both ran on.
+    Two imports are independent samples unless two networks or more, or all, are in both.
     """
     sides = [
         dict(at_levels(runs, chosen).select("seed", estimand).iter_rows()) for chosen in (reference, variant)
     ]
     both = sides[0].keys() & sides[1].keys()
+    if IMPORT in reference and len(both) < 2 and sides[0].keys() != sides[1].keys():
+        one, other = (np.array(list(side.values()), np.float64) for side in sides)
+        return Paired(one, other, independent=True)
     seeds = sorted(both) if networks is None else networks
     values = [[side[seed] if seed in both else None for seed in seeds] for side in sides]
     return Paired(*np.array(values, np.float64))
@@ -177,12 +203,13 @@ DIFFERENCES = Statistic(
 
 
 def _compare(pair: Paired, family_size: int) -> dict[str, object]:
-    each, together = map(exponential, change_intervals(pair.log_ratio, family_size))
+    each, together = map(exponential, pair.intervals(pair.log_ratio, family_size))
+    differences_s = pair.intervals(pair.difference_s, family_size, np.asarray)
     return {
-        "networks": len(pair.reference_s),
+        "networks": pair.networks,
         "baseline_s": t_interval(pair.reference_s).mean,
         "variant_s": t_interval(pair.variant_s).mean,
-        **bounds_of("difference", *change_intervals(pair.difference_s, family_size), "_s"),
+        **bounds_of("difference", *differences_s, "_s"),
         **bounds_of("relative", each, together),
         "family_size": family_size,
         "p": t_p_value(pair.log_ratio),
