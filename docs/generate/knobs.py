@@ -26,8 +26,9 @@ def knobs_page() -> list[str]:
     lines = ["# Knobs, levels and eras", ""]
     lines += [
         "A level stands under `knobs` or `sensitivities` of [an experiment](experiment.md). An era is the"
-        " level of each knob of tor that the experiment does not turn: `2012` is tor 0.2.2 and 0.2.3, `today`"
-        " tor 0.4.9.",
+        " level of each knob of tor that the experiment does not turn: `2012` is tor 0.2.2 and 0.2.3, `2019`"
+        " tor 0.3.4 and 0.3.5, `today` tor 0.4.9 with [the consensus of 17 January"
+        " 2026](../../configs/eras/today.yaml), or with the one in a study's own `configs/eras/today.yaml`.",
         "",
     ]
     of_tor = [knob for knob in KNOBS.values() if knob.target == "tor"]

@@ -2,7 +2,8 @@
 
 In: the name of an era and the levels of a variant. Out: the complete :class:`TorSettings` of a run. Every
 knob of tor has a level in every era, so that no run depends on a default. ``2012`` is tor 0.2.2 and 0.2.3, as
-the reports of 2010 to 2012 measured it; ``today`` is tor 0.4.9 with its defaults, but for the clock.
+the reports of 2010 to 2012 measured it; ``2019`` is tor 0.3.4 and 0.3.5 with their defaults; ``today`` is
+tor 0.4.9 with the parameters of a dated consensus (:mod:`torsweep.config.era_consensus`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from torsweep.config.era_consensus import era_consensus
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 
-EraName = Literal["2012", "today"]
+EraName = Literal["2012", "2019", "today"]
 
 ERAS: tuple[EraName, ...] = get_args(EraName)
 
@@ -28,7 +30,9 @@ _COMMON = {
 def usual_levels(era: str) -> dict[str, str]:
     """The level of each knob that has one where nobody turns it, in ``era``."""
     usual = {knob.name: knob.usual_in(era) for knob in KNOBS.values()}
-    return {name: level for name, level in usual.items() if level is not None}
+    consensus = era_consensus(era)
+    stated = consensus.levels if consensus else {}
+    return {name: level for name, level in (usual | stated).items() if level is not None}
 
 
 def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
@@ -58,6 +62,8 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
             )
     # Whether `auto` is on depends on the network of a run.
     section["conflux"] = bool(section["conflux"])
+    consensus = era_consensus(era)
+    section["consensus"] = consensus.others if consensus else {}
     return TorSettings.model_validate(section)
 
 

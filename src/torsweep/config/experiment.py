@@ -118,8 +118,8 @@ class Experiment(Section):
     engines: Annotated[tuple[str, ...], Field(min_length=1)]
     """The engines that can play it; a run takes one of them."""
     era: Era
-    """The settings of tor around the knobs: ``2012`` as the reports measured it, ``today`` with its
-    defaults."""
+    """The settings of tor around the knobs: ``2012`` as the reports measured it, ``2019`` as OnionPerf met
+    it, ``today`` with the consensus of a stated date."""
     network: NetworkName
     """A file of ``configs/networks/``, without its suffix."""
     replicates: ReplicatesByLevel

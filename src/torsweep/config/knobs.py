@@ -108,7 +108,7 @@ _TABLE = (
         "Tokens arrive in one burst per interval (tor until 0.3.4), or lazily at each read and write.",
         choice("burst", "lazy"),
         "refill.mode",
-        {"2012": "burst", "today": "lazy"},
+        {"2012": "burst", "2019": "lazy", "today": "lazy"},
         tor=(TorOption("TokenBucketRefillMode", where="relay", without="lazy"),),
         looks={"burst": USUAL, "lazy": THIRD},
     ),
@@ -187,7 +187,7 @@ _TABLE = (
             numbered("kist_lite_", 2, 100, "ms", lambda interval_ms: _scheduler("kist_lite", interval_ms)),
         ),
         "channel_scheduler",
-        {"2012": "vanilla", "today": "kist"},
+        {"2012": "vanilla", "2019": "kist_10ms", "today": "kist_3ms"},
         tor=(
             TorOption(
                 "Schedulers",
@@ -238,7 +238,7 @@ _TABLE = (
         "Congestion control between the ends of a circuit: windows of 1000 and 500 cells, or Vegas.",
         choice("fixed", "vegas"),
         "congestion.kind",
-        {"2012": "fixed", "today": "vegas"},
+        {"2012": "fixed", "2019": "fixed", "today": "vegas"},
         # Fixed windows are 0 and Vegas is 2 (proposal 324); no option of a torrc can say that.
         tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
         looks={"fixed": USUAL, "vegas": THIRD},
@@ -251,7 +251,7 @@ _TABLE = (
         "windows. The model has none.",
         choice(auto=None, on=True, off=False),
         "conflux",
-        {"2012": "off", "today": "auto"},
+        {"2012": "off", "2019": "off", "today": "auto"},
         tor=(
             TorOption("ConfluxEnabled", lambda on: str(int(on)), without=False),
             TorOption("cfx_enabled", lambda on: str(int(on)), "consensus"),
@@ -295,7 +295,7 @@ _TABLE = (
         "How many guards a client keeps.",
         number(1, 99),
         "guards",
-        {"2012": "3", "today": "1"},
+        {"2012": "3", "2019": "1", "today": "2"},
         tor=(
             TorOption("NumEntryGuards", where="client"),
             TorOption("NumPrimaryGuards", lambda guards: str(max(guards, PRIMARY_GUARDS)), "client"),

@@ -8,11 +8,13 @@ engines have no transport: they have a TCP and queues of their own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.knob import MILLISECOND_NS
+from torsweep.config.option_bundle import Parameter
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.ranges import HOUR_NS, WEEK_NS
 
@@ -107,7 +109,8 @@ sum of squared shares is 20), in one of 14 relays in one of four."""
 class TorSettings(Section):
     """The whole ``tor`` section, as an engine reads it. ``nagle``: tor leaves Nagle's algorithm on.
 
-    With ``conflux`` at ``auto``, it is off until a run's network says more.
+    With ``conflux`` at ``auto``, it is off until a run's network says more. ``consensus`` has the parameters
+    of the era that no knob is; the model has them built in, and its runs leave them out.
     """
 
     refill: RefillSettings
@@ -122,6 +125,7 @@ class TorSettings(Section):
     nagle: StrictBool
     conflux: StrictBool
     clock_quantum_ns: Annotated[int, whole(0, HOUR_NS)]
+    consensus: Mapping[str, Parameter] = Field(default={}, exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _queue_empties(self) -> Self:

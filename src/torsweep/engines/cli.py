@@ -31,7 +31,9 @@ def prepare_command(
     engine: Annotated[
         str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the first that can run.")
     ] = "auto",
-    era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
+    era: Annotated[
+        str | None, typer.Option(help="2012, 2019 or today; the experiment's when left out.")
+    ] = None,
     tor: Annotated[
         list[str] | None,
         typer.Option(

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.eras import tor_settings
+from torsweep.config.era_consensus import require_modelled
+from torsweep.config.eras import tor_settings, usual_levels
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
@@ -76,6 +77,9 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     tor = tor_settings(era, dict(variant.levels))
     transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
     _require_effect(engine, tor)
+    if engine == MODEL_ENGINE:
+        require_modelled(tor.consensus)
+        tor = tor.model_copy(update={"consensus": {}})
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -175,7 +179,7 @@ def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
 
     A network of tornettools has torrc files of its own.
     """
-    if settings.variant.get("conflux", KNOBS["conflux"].usual_in(settings.era)) != "auto":
+    if settings.variant.get("conflux", usual_levels(settings.era)["conflux"]) != "auto":
         return settings.tor
     alone = settings.pairing != FREE or not find_engine(settings.engine).runs_tor
     fixed = isinstance(settings.tor.congestion, FixedWindows)

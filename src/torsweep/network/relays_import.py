@@ -2,7 +2,8 @@
 
 In: a network consensus with the server descriptors of its relays (plain or packed; a month of them in a
 tarball), or what ``tornettools stage`` writes. Out: a folder with ``relays.json``, a population for the
-sampler, without an address or a fingerprint.
+sampler, without an address or a fingerprint; of a consensus also ``today.yaml``, its parameters, as
+``configs/eras/`` has them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Annotated, Any
 
+import yaml
 from pydantic import BaseModel, Field
 from stem.descriptor import parse_file
 from stem.descriptor.networkstatus import NetworkStatusDocumentV3
 
+from torsweep.config.era_consensus import ERAS_DIRECTORY, EraConsensus
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.archives import members
 from torsweep.formats.files import reason
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import unpacked, whole_text
+from torsweep.formats.yaml_file import parse_scalar
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (
     POPULATION_FILE,
@@ -38,6 +42,8 @@ from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import RELAYS_FOLDER
+
+ERA_FILE = "today.yaml"
 
 RELAY_FORMATS = ("consensus", "relayinfo")
 
@@ -89,8 +95,11 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
     else:
         population, left_out = _consensus(file, descriptors)
     require_guard_and_exit(population, file)
+    parameters = _era_text(file) if file_format == "consensus" else None
     with whole_directory(out, RELAYS_FOLDER) as temporary:
         write_population(population, temporary / POPULATION_FILE)
+        if parameters is not None:
+            (temporary / ERA_FILE).write_text(parameters, encoding="utf-8")
     return [
         f"relays: {len(population.relays)}; without a weight, a rate or a descriptor: {left_out}",
         *(
@@ -99,7 +108,23 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
             for position in POSITIONS
         ),
         f"written: {out / POPULATION_FILE}",
+        *([f"written: {out / ERA_FILE}, for {ERAS_DIRECTORY} of a study"] if parameters else []),
     ]
+
+
+def _era_text(file: Path) -> str:
+    """The parameters of the consensus ``file`` as a file of an era; InputError for one that is no number."""
+    text = whole_text(file)
+    stated = re.search(r"^params (.*)$", text, re.MULTILINE)
+    dated = re.search(r"^valid-after (.*)$", text, re.MULTILINE)
+    pairs = dict(each.partition("=")[::2] for each in (stated[1].split() if stated else ()))
+    document = {
+        "valid_after": dated[1] if dated else "",
+        "source": file.name,
+        "parameters": {name: parse_scalar(value) for name, value in pairs.items()},
+    }
+    validate(EraConsensus, document, file)
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 def position_of(is_guard: bool, is_exit: bool) -> Position:

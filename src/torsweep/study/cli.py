@@ -122,7 +122,7 @@ def compare_command(
             help="In place of --networks: as many as are likely to show this change, such as 5%.",
         ),
     ] = None,
-    era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,
+    era: Annotated[str | None, typer.Option(help="2012, 2019 or today; today when left out.")] = None,
     warm_up: Annotated[
         str | None,
         typer.Option(

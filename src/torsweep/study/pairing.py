@@ -33,7 +33,7 @@ def choose_pairing(
         raise InputError(f"cannot be had: {why}", key="--pairing", value=text, accepted=FREE)
     if text is not None:
         return text, notes
-    if not why and relays >= LEAST_CONFLUX_RELAYS and era != "2012":
+    if not why and relays >= LEAST_CONFLUX_RELAYS and era not in ("2012", "2019"):
         why = f"Conflux, which is on from {LEAST_CONFLUX_RELAYS} relays on, joins circuits of its own"
     return (FREE, [*notes, f"no common paths: {why}; {COST}"]) if why else (PATHS, notes)
 

@@ -288,10 +288,10 @@ def _has(known: Set[str], option: TorOption) -> bool:
 
 
 def _usual_in(knob: Knob | None, value: object) -> str:
-    """`` (usual in era today)``; empty where the value is not that of one era alone."""
+    """`` (usual in era today)``; empty where the value is that of no era, or of all."""
     usual = knob.usual if knob else None
     eras = [era for era, level in usual.items() if level == value] if isinstance(usual, Mapping) else []
-    return f" (usual in era {eras[0]})" if len(eras) == 1 else ""
+    return f" (usual in era {' and '.join(eras)})" if eras else ""
 
 
 def tracing_options(tracing: Tracing, file: str) -> list[str]:
@@ -319,7 +319,7 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
             raise InputError(problem, key="tor.congestion")
     else:
         parameters["cc_sendme_inc"] = SENDME_INCREMENT_CELLS
-    return {"bwweightscale": 10_000, **parameters}
+    return {"bwweightscale": 10_000, **settings.consensus, **parameters}
 
 
 def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[str, str]:

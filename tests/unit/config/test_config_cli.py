@@ -45,7 +45,7 @@ def test_knobs_are_listed_with_their_level_in_each_era(torsweep):
     code, out, _ = torsweep("config", "knobs")
     assert code == 0
     assert "refill_mode" in out
-    assert "2012: burst; today: lazy" in out
+    assert "2012: burst; 2019: lazy; today: lazy" in out
 
 
 EXAMPLE = resources.files("torsweep.study").joinpath("templates/experiment.yaml")

@@ -108,7 +108,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             },
             "claims[0].knob: compares levels on the same networks, which replicates.load does not give",
         ),
-        ({"era": 1999}, "era: is not accepted, got '1999'; accepted: '2012', 'today'"),
+        ({"era": 1999}, "era: is not accepted, got '1999'; accepted: '2012', '2019', 'today'"),
         ({"engines": ["foo"]}, "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation"),
         ({"figures": ["foo"]}, "figures[0]: is no figure, got 'foo'; accepted: cell_density, "),
         ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),

@@ -144,7 +144,7 @@ def test_the_fixed_windows_are_tors():
 def test_a_knob_without_effect_is_refused_and_an_unknown_era_too():
     with pytest.raises(InputError, match="ewma_half_life: has no effect under this circuit_policy"):
         tor_settings("2012", {"circuit_policy": "round_robin", "ewma_half_life": "3s"})
-    with pytest.raises(InputError, match=r"era: no such era, got '1999'; accepted: 2012, today"):
+    with pytest.raises(InputError, match=r"era: no such era, got '1999'; accepted: 2012, 2019, today"):
         tor_settings("1999", {})
 
 

@@ -11,12 +11,13 @@ import polars
 import pytest
 
 from tests.directory_texts import consensus_text, descriptor_text
+from torsweep.config.era_consensus import ERAS_DIRECTORY, EraConsensus, era_consensus
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import import_bandwidth
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth
 from torsweep.network.population import POPULATION_FILE, read_population
-from torsweep.network.relays_import import import_relays
+from torsweep.network.relays_import import ERA_FILE, import_relays
 from torsweep.network.sampling import sample_network
 
 TILES = {
@@ -131,6 +132,21 @@ def test_a_consensus_is_joined_with_the_latest_descriptors(tmp_path, documents):
     text = (tmp_path / "out" / POPULATION_FILE).read_text()
     assert "10.0.0" not in text
     assert "0" * 20 not in text
+
+
+def test_the_parameters_of_a_consensus_become_the_era_of_a_study(tmp_path, documents, monkeypatch):
+    consensus, descriptors = documents
+    stated = "params KISTSchedRunInterval=7 bwauthpid=1\nknown-flags"
+    consensus.write_text(consensus.read_text().replace("known-flags", stated))
+    import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+    (tmp_path / ERAS_DIRECTORY).mkdir(parents=True)
+    (tmp_path / "out" / ERA_FILE).rename(tmp_path / ERAS_DIRECTORY / ERA_FILE)
+    monkeypatch.chdir(tmp_path)
+    assert era_consensus("today") == EraConsensus(
+        valid_after="2012-04-04 10:00:00",
+        source=consensus.name,
+        parameters={"KISTSchedRunInterval": 7, "bwauthpid": 1},
+    )
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])

@@ -106,7 +106,7 @@ def _era(column: int, since: Mapping[str, str]) -> TcpEra:
     return TcpEra(CONGESTION_CONTROL, INITIAL_WINDOW_SEGMENTS, since, settings)
 
 
-TCP: Mapping[EraName, TcpEra] = {"2012": _era(0, _SINCE), "today": _era(1, {})}
+TCP: Mapping[EraName, TcpEra] = {"2012": _era(0, _SINCE), "2019": _era(1, {}), "today": _era(1, {})}
 
 
 def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:
