@@ -22,7 +22,6 @@ from pathlib import Path
 
 SERVER = Path(__file__).with_name("warm_server.py")
 PROGRAMS = Path(sys.executable).parent
-START_S = 300
 
 # Stands in the place of `torsweep` and of `python`: forks what it can, and is the real program otherwise.
 STUB = """#!{python} -IS
@@ -69,9 +68,9 @@ class Server:
             stdout=subprocess.DEVNULL,
         )
         atexit.register(self.stop)
-        give_up = time.monotonic() + START_S
+        # On a machine with other work it takes its time.
         while not self.place.exists():
-            assert self.process.poll() is None and time.monotonic() < give_up, "no warm process"
+            assert self.process.poll() is None, "the warm process has died"
             time.sleep(0.02)
 
     def run(

@@ -112,8 +112,10 @@ def serve(place: str) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(place)
+    # Where there is a socket at `place`, it listens.
+    listener.bind(f"{place}.bound")
     listener.listen()
+    os.rename(f"{place}.bound", place)
     selector = selectors.DefaultSelector()
     for source in (listener, woken, sys.stdin):
         selector.register(source, selectors.EVENT_READ)

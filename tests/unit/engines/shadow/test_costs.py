@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,12 +16,12 @@ from torsweep.engines.shadow import watch as costs
 from torsweep.engines.shadow.watch import CostWatch, read_costs
 
 SHADOW = """
-(cd hosts/relay1; exec ../../tor -c 'until [ -e ../../begun ]; do :; done; sleep 60; :') &
+(cd hosts/relay1; ulimit -t 60; exec ../../tor -c 'until [ -e ../../begun ]; do :; done; sleep 60; :') &
 (cd hosts/server1; exec ../../tgen -c 'sleep 60; :') &
 (cd hosts/web1; until [ -e ../../begun ]; do sleep 0.02; done; exec ../../tgen -c 'sleep 60; :') &
 wait
 """
-"""A tor that computes until the clients begin to download, a server, and a client."""
+"""A tor that computes until the clients begin to download, a server, and a client; they end by themselves."""
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def group(tmp_path: Path) -> Iterator[int]:
         shutil.copy("/bin/sh", tmp_path / name)
     shadow = subprocess.Popen(["/bin/sh", "-c", SHADOW], cwd=tmp_path, start_new_session=True)
     yield shadow.pid
-    subprocess.run(["kill", "-9", "--", f"-{shadow.pid}"], check=True)
+    os.killpg(shadow.pid, signal.SIGKILL)
     shadow.wait()
 
 
