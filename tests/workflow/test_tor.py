@@ -40,6 +40,16 @@ def test_tor_is_built_before_the_runs_and_only_once(with_shadow: Workspace) -> N
     assert _planned(with_shadow) == ([], 12)
 
 
+def test_without_a_compiler_it_is_planned_and_not_begun(with_shadow: Workspace, monkeypatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    planned = with_shadow.snakemake("refill_sweep", "--dry-run", config=CONFIG)
+    lack = "torsweep: building tor needs a C compiler"
+    assert planned.returncode == 0 and lack in planned.stdout, planned.stdout
+    refused = with_shadow.snakemake("refill_sweep", config=CONFIG)
+    assert refused.returncode == 3 and lack in refused.stdout, refused.stdout
+    assert not list(with_shadow.folder.glob("results/networks/*"))
+
+
 def test_patches_that_are_newer_than_the_build_leave_no_run_out(with_shadow: Workspace) -> None:
     os.utime(_build(with_shadow), (0, 0))  # as after a checkout, or in a copy of a build
     assert _planned(with_shadow) == ([], 12)

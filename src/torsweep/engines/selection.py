@@ -28,11 +28,11 @@ def required_tools(engine: Engine) -> tuple[str, ...]:
     return (*engine.tools, *(TOR_PROGRAMS if engine.runs_tor else ()))
 
 
-def problems(engine: Engine) -> Iterator[TorsweepError]:
+def problems(engine: Engine, *, builds: bool = True) -> Iterator[TorsweepError]:
     """What keeps ``engine``, of whichever kind, from running here; nothing when it can run.
 
     A tor that is not built yet is no problem where this machine has what building it needs: the pipeline
-    builds it.
+    builds it. Without ``builds``, that counts for nothing: the pipeline says it of the builds that it needs.
     """
     lacking = False
     for name in engine.tools:
@@ -41,7 +41,7 @@ def problems(engine: Engine) -> Iterator[TorsweepError]:
         except ToolMissing as error:
             lacking = True
             yield error
-    if engine.runs_tor and any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
+    if builds and engine.runs_tor and any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
         try:
             check_requirements()
         except ToolMissing as error:
@@ -115,6 +115,9 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
                 listed = "the first" if len(experiment_engines) > 1 else "the only one"
                 return Choice(name, "; ".join(passed_over) or f"{listed} that the experiment lists")
             passed_over.append(lack)
+        for name in experiment_engines:
+            if not lacking(name, builds=False):
+                return Choice(name, "as soon as tor can be built here")
         raise ToolMissing(f"no engine of this experiment can run here: {'; '.join(passed_over)}")
     if request not in _BY_KIND or find_engine(request).name not in experiment_engines:
         accepted = ", ".join([AUTO_ENGINE, *experiment_engines])
@@ -123,18 +126,22 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
     return Choice(request, "asked for")
 
 
-def lacking(name: str) -> str:
-    """Why the engine ``name`` cannot run here, of whichever kind, in one line; empty when it can."""
-    return next((str(problem) for problem in problems(find_engine(name))), "")
+def lacking(name: str, *, builds: bool = True) -> str:
+    """Why the engine ``name`` cannot run here, of whichever kind, in one line; empty when it can.
+
+    Without ``builds``, it can where nothing is missing but what building tor needs.
+    """
+    return next((str(problem) for problem in problems(find_engine(name), builds=builds)), "")
 
 
 def require_engine(kind: str) -> None:
     """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here.
 
-    A Shadow of the other kind does not count. Raises TorsweepError when it cannot be told which kind is here.
+    A Shadow of the other kind does not count, nor does what building tor needs. Raises TorsweepError when it
+    cannot be told which kind is here.
     """
     engine = find_engine(kind)
-    for problem in problems(engine):
+    for problem in problems(engine, builds=False):
         raise problem
     _require_kind(engine, kind)
 

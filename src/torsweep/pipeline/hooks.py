@@ -24,13 +24,14 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
 from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
+from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
 OTHER_TARGETS = ("all", "report", "publish")
@@ -119,7 +120,10 @@ def used_as_module(workflow: Any) -> bool:
 
 
 def _announce(paths: Paths, workflow: Any) -> tuple[dict[Path, float], list[Path]]:
-    """Say what is about to run; the seconds that each run adds, by its manifest, and what builds leave."""
+    """Say what is about to run; the seconds that each run adds, by its manifest, and what builds leave.
+
+    Raises ToolMissing where a build lacks something here; a dry run says so and goes on.
+    """
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
     builds: list[TorSource] = []
@@ -134,6 +138,12 @@ def _announce(paths: Paths, workflow: Any) -> tuple[dict[Path, float], list[Path
     expected_s: dict[Path, float] = {}
     if builds:
         _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
+        try:
+            require_buildable(builds)
+        except ToolMissing as lack:
+            if not workflow.dryrun:
+                raise
+            _say(str(lack))
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
         _say(announcement(paths, name, engine, era, networks, slots))

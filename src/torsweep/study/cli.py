@@ -219,12 +219,15 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     """Print the plan of what ``about`` says, or play it and print the verdict."""
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.workload import Workload, plan_lines
+    from torsweep.tor.build import require_buildable
 
     play.study.require_same()
     require_options(play.study, play.study.experiment())
+    plan = Workload(play)
     if dry_run:
-        typer.echo("\n".join([about, *plan_lines(Workload(play), why)]))
+        typer.echo("\n".join([about, *plan_lines(plan, why)]))
         return
+    require_buildable(plan.missing)
     network = play.study.document["network"]
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)
     typer.echo(f"torsweep: the study is {play.study.folder}", err=True)

@@ -53,7 +53,7 @@ def choose_venue(name: str, network: str | None) -> Venue:
         return Venue(_named_engine(name), network, "asked for")
     machine, against = read_machine(), dict[str, str]()
     for engine in engines_of_tor():
-        why_not = lacking(engine) or _too_large(engine, network, config, machine)
+        why_not = lacking(engine, builds=False) or _too_large(engine, network, config, machine)
         if not why_not:
             return Venue(installed_kind(engine), network, _because(engine, network, against))
         against[engine] = why_not

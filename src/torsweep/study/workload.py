@@ -15,9 +15,11 @@ from statistics import median
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
+from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, AnyKind
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import find_engine
+from torsweep.errors import ToolMissing
 from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
@@ -34,6 +36,7 @@ from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.verdict import SHOWN_TIMES
+from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, rounded_duration
 
 SIDES = 2
@@ -64,6 +67,11 @@ class Workload:
         """Builds by name, with whether each stands."""
         study = self.play.study
         return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
+
+    @property
+    def missing(self) -> list[TorSource]:
+        """What is still to be built."""
+        return [tor for name, tor in self.play.study.builds.items() if not self.builds[name]]
 
     def costs(self, runs: int) -> Costs:
         """Those of so many runs, one or more, as they are reckoned."""
@@ -96,10 +104,9 @@ class Workload:
 
     def seconds(self, networks: int, finished: int = 0) -> float:
         """The time that builds, and the runs on so many networks that are not ``finished``, take."""
-        missing = [tor for name, tor in self.play.study.builds.items() if not self.builds[name]]
         left = SIDES * networks - finished
         share = median(self.timed) if self.timed else 1
-        return build_seconds(missing) + (share * self.costs(left).seconds if left else 0)
+        return build_seconds(self.missing) + (share * self.costs(left).seconds if left else 0)
 
     @cached_property
     def _spreads(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
@@ -157,6 +164,10 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
         for name, stands in plan.builds.items()
     )
     yield f"builds    {', '.join(standing)}"
+    try:
+        require_buildable(plan.missing)
+    except ToolMissing as lack:
+        yield f"missing   {lack}"
     each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
     runs, finished = SIDES * networks, _finished(play, experiment)
     measured = rounded_duration(experiment.measured / SECOND_NS)

@@ -96,13 +96,12 @@ def require_rust() -> str:
 
 
 def require_arti(tor: TorSource) -> None:
-    """Return when ``tor`` can be built here; ToolMissing and InputError say why not."""
+    """Return when there is such an Arti as ``tor`` names; InputError says why not."""
     if not is_version(tor.arti) and Path(str(tor.arti)).is_file():
         ask_arti_version(Path(str(tor.arti)))
         return
     arti_content(tor)
-    require_rust()
-    if is_version(tor.arti) and tor.arti != TRIED:
+    if is_version(tor.arti) and tor.arti != TRIED and shutil.which("cargo"):
         asked = ["cargo", "info", "--quiet", f"arti@{tor.arti}"]
         answer = subprocess.run(asked, capture_output=True, text=True, check=False)
         if "could not find" in answer.stderr:
@@ -117,7 +116,7 @@ def build_arti(
     """Build ``tor``, whose content and key are known, below ``out``; return the folder of the build.
 
     ``staging`` is a folder for what is only needed on the way, ``failed`` where the log goes if it fails.
-    Raises the errors of :func:`require_arti`, and TorsweepError when cargo fails.
+    Raises the errors of :func:`require_arti`, ToolMissing without Rust, and TorsweepError when cargo fails.
     """
     require_arti(tor)
     path = None if is_version(tor.arti) else Path(str(tor.arti))

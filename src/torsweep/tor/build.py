@@ -11,6 +11,7 @@ import contextlib
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS, is_arti
-from torsweep.tor.arti import build_arti
+from torsweep.tor.arti import build_arti, require_rust
 from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import (
     Recipe,
@@ -122,6 +123,15 @@ def build_tor(
     # The pipeline's own marker too: a dry run then asks this tor what it takes.
     write_text(stamp or out / marker_name(planned_key(tor)), f"{STAMP} {built.version}\n")
     return built
+
+
+def require_buildable(tors: Iterable[TorSource]) -> None:
+    """Return when this machine has what building ``tors`` needs; ToolMissing says what it lacks otherwise."""
+    kinds = {tor.kind if tor.arti is None or not Path(tor.arti).is_file() else "program" for tor in tors}
+    if "arti" in kinds:
+        require_rust()
+    if kinds - {"arti", "program"}:
+        check_requirements()
 
 
 def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection, tools
+from torsweep.engines.emulation import entry as emulation
+from torsweep.engines.emulation.rights import Standing
 from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
@@ -53,11 +55,24 @@ def test_auto_takes_shadow_where_all_its_tools_are(programs):
 
 
 def test_auto_takes_the_first_in_the_order_of_the_experiment(programs, monkeypatch):
-    monkeypatch.setattr(selection, "lacking", lambda name: "no Shadow" if name == "shadow" else "")
+    monkeypatch.setattr(selection, "lacking", lambda name, **_: "no Shadow" if name == "shadow" else "")
     assert choose_engine("auto", ("cellsim", "emulation")).engine == "cellsim"
     assert choose_engine("auto", ("shadow", "emulation", "cellsim")) == Choice("emulation", "no Shadow")
     with pytest.raises(ToolMissing, match="no engine of this experiment can run here: no Shadow"):
         choose_engine("auto", ("shadow",))
+
+
+def test_auto_plans_what_only_waits_for_a_build_of_tor(programs, monkeypatch):
+    def no_libevent() -> None:
+        raise ToolMissing("building tor needs libevent")
+
+    monkeypatch.setattr(selection, "check_requirements", no_libevent)
+    monkeypatch.setattr(emulation, "standing", lambda: Standing("root"))
+    programs("linkem")
+    choice = choose_engine("auto", ("shadow", "emulation"))
+    assert choice == Choice("emulation", "as soon as tor can be built here")
+    programs("cellsim")
+    assert choose_engine("auto", ("shadow", "emulation", "cellsim")).engine == "cellsim"
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,14 @@ import typer
 import yaml
 
 from torsweep.cli import app
+from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
 from torsweep.stats.claims.judging import Answer, Verdict
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.verdicts import ClaimsFile
 from torsweep.study import build_copies, play, series, venue, verdict, workload
 from torsweep.study.venue import Venue
+from torsweep.tor import build
 
 ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
 
@@ -48,6 +50,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     """An engine that can run, a pipeline that makes what is said here; the commands that were given."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(venue, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
+    monkeypatch.setattr(build, "check_requirements", lambda: None)
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
     monkeypatch.setattr(build_copies, "standing_build", lambda study, tor: None)
@@ -132,6 +135,23 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     assert said["runs"] == "8 (2 on each of 4 networks), 2 min measured, 0 of them finished"
     assert said["time"].endswith("at a time")
     assert said["takes"].endswith("MB of disk")
+
+
+def test_what_a_build_lacks_here_is_planned_around_and_stops_before_anything_is_written(
+    torsweep, stand_ins, tmp_path, monkeypatch
+):
+    def no_libevent() -> None:
+        raise ToolMissing("building tor needs libevent: apt-get install libevent-dev")
+
+    monkeypatch.setattr(build, "check_requirements", no_libevent)
+    code, out, _ = torsweep(*ASKED, "--dry-run")
+    assert code == 0
+    assert "missing   building tor needs libevent: apt-get install libevent-dev" in out.splitlines()
+    code, _, err = torsweep(*ASKED)
+    assert code == 3 and err.splitlines()[-1].startswith("torsweep: building tor needs libevent")
+    assert (stand_ins, list(tmp_path.iterdir())) == ([], [])
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: tor)
+    assert torsweep(*ASKED)[0] == 0, "what stands needs nothing"
 
 
 def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path):

@@ -21,7 +21,7 @@ def here(monkeypatch: pytest.MonkeyPatch):
         limits = dict.fromkeys(("processes", "pid_max", "threads_max", "open_files"), None)
         machine = Machine(**{**vars(read_machine()), **room, **limits})
         monkeypatch.setattr(venue, "read_machine", lambda: machine)
-        monkeypatch.setattr(venue, "lacking", lambda name: lacking.get(name, ""))
+        monkeypatch.setattr(venue, "lacking", lambda name, **_: lacking.get(name, ""))
         monkeypatch.setattr(venue, "installed_kind", lambda name: {"shadow": "shadow-no-rtt"}.get(name, name))
 
         def require(kind: str) -> None:
