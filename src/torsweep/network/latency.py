@@ -15,12 +15,13 @@ A pair of places draws its factor from a hash of both places' keys, which depend
 at one place are as far apart as it and the place nearest to it. Hosts of a kind draw their places from their
 kind's own stream: the RTT of two hosts does not depend on which others there are. All places are alike, but
 where a table says in which countries they are: then clients are where Tor's users are, perf clients and all
-other hosts where its relays are.
+other hosts where its relays are. Authorities are no part of what is studied, and draw no place: all of them
+are at the one from which the farthest relay is nearest, so that votes and descriptors arrive in time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -305,6 +306,11 @@ def host_places(
         return np.floor(drawn * places).astype(np.int64)
     sums = np.cumsum(share)
     return np.searchsorted(sums, drawn * sums[-1], side="right").astype(np.int64)
+
+
+def central_place(matrix_us: NDArray[np.int32], places: Sequence[int]) -> int:
+    """The place from which the farthest of ``places`` is nearest; the first of several."""
+    return int(matrix_us[:, np.unique(places)].max(axis=1).argmin())
 
 
 def access_round_trips(kind: str, count: int, delay: AccessDelay, seed: int) -> NDArray[np.int64]:

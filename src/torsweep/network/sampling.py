@@ -22,6 +22,7 @@ from torsweep.network.latency import (
     MODEL_FILE,
     PlacesOf,
     Whereabouts,
+    central_place,
     modelled_matrix,
     places_of,
     read_measured,
@@ -85,10 +86,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         latency_floor_us=LATENCY_FLOOR_US,
         loss_share=config.loss.share,
         relays=relays,
-        authorities=tuple(
-            Authority(name=f"authority{number}", **at)
-            for number, at in enumerate(places("authority", config.authorities), 1)
-        ),
+        authorities=_authorities(config.authorities, relays, matrix_us, whereabouts),
         clients=_clients(config, _client_rates(config, paths, seed), places) + _perf_clients(config, places),
         servers=_servers(config, places),
     )
@@ -154,6 +152,15 @@ def _latencies(source: LatencySource, path: Path, seed: int) -> tuple[NDArray[np
         return with_diagonal(read_measured(path)), None
     model, whereabouts = read_model_and_whereabouts(path)
     return modelled_matrix(model, seed), whereabouts
+
+
+def _authorities(
+    count: int, relays: tuple[Relay, ...], matrix_us: NDArray[np.int32], whereabouts: Whereabouts | None
+) -> tuple[Authority, ...]:
+    place = central_place(matrix_us, [relay.place for relay in relays])
+    named = whereabouts.named(place) if whereabouts else {}
+    at = {"place": place, "access_us": 0, **named}
+    return tuple(Authority(name=f"authority{number}", **at) for number in range(1, count + 1))
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:

@@ -187,6 +187,14 @@ def test_hosts_are_where_users_and_relays_are():
         assert not found[of_places == 0].any()
 
 
+def test_authorities_share_the_place_whose_farthest_relay_is_nearest(configured):
+    sampled = sample_network(configured(authorities=3), seed=1)
+    relays = [relay.place for relay in sampled.network.relays]
+    (place,) = {authority.place for authority in sampled.network.authorities}
+    farthest_us = sampled.matrix_us[:, relays].max(axis=1)
+    assert farthest_us[place] == farthest_us.min() < np.median(farthest_us)
+
+
 def test_hosts_of_a_network_have_the_countries_of_their_places(configured):
     _, where = read_model_and_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
     network = sample_network(configured(latency="wonderproxy-2020"), seed=1).network

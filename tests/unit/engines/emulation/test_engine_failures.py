@@ -21,6 +21,7 @@ from torsweep.engines.emulation.run import network as network_module
 from torsweep.engines.emulation.run import processes as processes_module
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.run.processes import ProcessEnded
+from torsweep.engines.emulation.run.waits import NotReady
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.storage.folders import RUN_FOLDER
@@ -120,10 +121,21 @@ def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory,
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
     monkeypatch.setattr(engine_module, "READY_LIMIT_S", 6.0)
     with pytest.raises(
-        TorsweepError, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
+        NotReady, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
     ):
         run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL))
     assert_no_results(folder)
+
+
+def test_authorities_that_come_to_no_consensus_are_named_within_their_bound(
+    run_directory, fake_tools, monkeypatch
+):
+    monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
+    monkeypatch.setattr(network_module, "VOTED_WITHIN_S", 0.2)
+    routers = "".join(f"router relay{number} 127.0.0.1 1 0 0\\n" for number in (1, 2, 3))
+    all_known = OPEN_DOOR.replace("router relay2 127.0.0.1 1 0 0\\n", routers)
+    with pytest.raises(NotReady, match=r"authority1 came to no consensus with relay1, relay2, relay3$"):
+        run_emulation(run_directory(), fake_tools(all_known + CONTROL))
 
 
 def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tools):

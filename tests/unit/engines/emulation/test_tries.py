@@ -1,4 +1,4 @@
-"""A run that falls behind real time is made again, twice at most, and nothing else is."""
+"""A run that falls behind real time or does not start is made again, twice at most, and nothing else is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torsweep.engines.emulation import entry, rights
 from torsweep.engines.emulation.run import engine as module
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessEnded
+from torsweep.engines.emulation.run.waits import NotReady
 
 
 def engine(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> list[int]:
@@ -41,12 +42,12 @@ def test_a_run_on_time_is_made_once(monkeypatch, capsys):
 
 
 def test_each_try_is_announced_in_one_line(monkeypatch, capsys):
-    told = engine(monkeypatch, late(1), late(2), None)
+    told = engine(monkeypatch, late(1), NotReady("no descriptor came from relay2"), None)
     module.run_in_tries(Path("run"), TOOLS)
     assert told == [1, 2, 3]
     assert capsys.readouterr().err.splitlines() == [
         "emulation: try 1 of 3: the run fell behind real time: relay1; trying again",
-        "emulation: try 2 of 3: the run fell behind real time: relay2; trying again",
+        "emulation: try 2 of 3: no descriptor came from relay2; trying again",
     ]
 
 

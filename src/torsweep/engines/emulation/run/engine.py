@@ -44,6 +44,7 @@ from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
+from torsweep.engines.emulation.run.waits import NotReady
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.paths import common_paths, conflux_legs
 from torsweep.engines.prepare import clear_results, read_prepared
@@ -331,16 +332,17 @@ TRIES = 3
 
 
 def run_in_tries(run_directory: Path, tools: EmulationTools, *, progress: bool = False) -> None:
-    """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time.
+    """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time or its
+    network does not come up.
 
-    A line on standard error says so of each such try but the last. Raises FellBehind, with what the last try
-    said, after that; every other error of :func:`run_emulation` at once.
+    A line on standard error says so of each such try but the last. Raises FellBehind or NotReady, with what
+    the last try said, after that; every other error of :func:`run_emulation` at once.
     """
     for number in range(1, TRIES + 1):
         try:
             run_emulation(run_directory, tools, progress=progress, tries=number)
             return
-        except FellBehind as behind:
+        except (FellBehind, NotReady) as failure:
             if number == TRIES:
-                raise FellBehind(f"{behind}; tried {TRIES} times") from None
-            print(f"emulation: try {number} of {TRIES}: {behind}; trying again", file=sys.stderr, flush=True)
+                raise type(failure)(f"{failure}; tried {TRIES} times") from None
+            print(f"emulation: try {number} of {TRIES}: {failure}; trying again", file=sys.stderr, flush=True)

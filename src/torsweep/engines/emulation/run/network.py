@@ -1,7 +1,8 @@
 """A private network of tor, from its first process to the moment it has come to rest.
 
 In: a layout, builds of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the
-network and have circuits. Every wait has a limit, and ends at once when a process does.
+network and have circuits. Every wait has a limit of its own, and ends at once when a process does. No limit
+depends on how far apart hosts are: authorities share a place, and other waits end only when nothing goes on.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
+from torsweep.engines.emulation.run.waits import STALLED_S, some_of, until
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -48,6 +50,9 @@ FIRST_VOTE_INTERVAL_S = 5
 VOTE_AHEAD_S = 4
 """Seconds from the request for the vote to its consensus. Votes are sent two seconds before it, and tor's
 clock may be a second late."""
+
+VOTED_WITHIN_S = 30.0
+"""Seconds that authorities have for the vote and its consensus, which take four."""
 
 CLIENTS_AT_ONCE = 64
 """The most clients that start at the same time: more would only wait for processors."""
@@ -100,8 +105,8 @@ class RunningNetwork:
     async def bring_up(self) -> None:
         """Start everything and return when the network is ready.
 
-        Raises ProcessEnded when a process ends, TorsweepError when a control port refuses or the deadline
-        passes, OutputError when the disk is full.
+        Raises ProcessEnded when a process ends, NotReady when a wait is in vain, TorsweepError when a control
+        port refuses, OutputError when the disk is full.
         """
         layout = self.layout
         for place in [*layout.places, *layout.services]:
@@ -115,7 +120,7 @@ class RunningNetwork:
         self.say(f"starting {len(layout.authorities)} authorities and {len(layout.relays)} relays")
         for place in [*layout.authorities, *layout.relays]:
             self._start_tor(place, identities)
-        await self._until(servers_listen, "the servers do not listen")
+        await self._until(servers_listen, lambda: "the servers do not listen")
         await self._vote()
         for place in layout.relays:
             pid = self.children[place.name].handle.pid
@@ -138,11 +143,16 @@ class RunningNetwork:
         log = self.layout.folder / "linkem.log"
         child = self.processes.start("linkem", [self.linkem, "run", file], log)
         self.children["linkem"] = child
-        while not (ready := _READY.search(log.read_text(encoding="utf-8", errors="replace"))):
+        ready: re.Match[str] | None = None
+
+        async def made() -> bool:
+            nonlocal ready
             self._require_links(child)
-            self._require_time("linkem is not ready")
-            await asyncio.sleep(POLL_S)
-        ready_links = json.loads(ready[0])
+            ready = _READY.search(log.read_text(encoding="utf-8", errors="replace"))
+            return ready is not None
+
+        await self._until(made, lambda: "linkem has not made the hosts")
+        ready_links = json.loads(ready[0]) if ready else {}
         self.namespaces = ready_links["hosts"]
         self.tally = Path(ready_links["tally"]) if "tally" in ready_links else None
 
@@ -224,19 +234,13 @@ class RunningNetwork:
     async def _until(
         self,
         done: Callable[[], Awaitable[bool]],
-        otherwise: str | Callable[[], str],
+        missing: Callable[[], str],
+        *,
+        stalled_s: float = STALLED_S,
         poll_s: float = POLL_S,
     ) -> None:
-        """Wait for ``done``; TorsweepError with ``otherwise`` when the deadline passes first."""
-        while not await done():
-            self.processes.check()
-            self._require_time(otherwise)
-            await asyncio.sleep(poll_s)
-
-    def _require_time(self, otherwise: str | Callable[[], str]) -> None:
-        if time.monotonic() > self.deadline:
-            problem = otherwise if isinstance(otherwise, str) else otherwise()
-            raise TorsweepError(f"the network was not ready in time: {problem}")
+        """:func:`until`, for as long as all processes live."""
+        await until(done, missing, self.processes.check, self.deadline, stalled_s=stalled_s, poll_s=poll_s)
 
     async def _vote(self) -> None:
         """One vote, when every authority has every descriptor, and its consensus."""
@@ -244,16 +248,19 @@ class RunningNetwork:
         relays = {relay.name for relay in layout.relays}
         authorities = [await self._control(place) for place in layout.authorities]
         self.say(f"waiting for the descriptors of {len(relays)} relays")
-        missing: set[str] = set(relays)
+        missing, behind = set[str](), set[str]()
 
         async def all_have(ask: Callable[[Control], Awaitable[set[str]]]) -> bool:
             missing.clear()
-            known = [await ask(one) for one in authorities]
-            missing.update(relays - known[0].intersection(*known[1:]))
+            behind.clear()
+            for authority in authorities:
+                lacking = relays - await ask(authority)
+                missing.update(lacking)
+                behind.update([authority.name] if lacking else [])
             return not missing
 
         await self._until(
-            lambda: all_have(known_relays), lambda: f"no descriptor came from {', '.join(sorted(missing))}"
+            lambda: all_have(known_relays), lambda: f"no descriptor came from {some_of(missing)}"
         )
         self.say("the authorities vote")
         offset_s = (int(time.time()) + VOTE_AHEAD_S) % FIRST_VOTE_INTERVAL_S
@@ -261,7 +268,9 @@ class RunningNetwork:
         moment = f'TestingV3AuthVotingStartOffset="{offset_s} seconds"'
         await asyncio.gather(*(control.ask(f"SETCONF {interval} {moment}") for control in authorities))
         await self._until(
-            lambda: all_have(consensus_relays), lambda: f"no consensus has {', '.join(sorted(missing))}"
+            lambda: all_have(consensus_relays),
+            lambda: f"{some_of(behind)} came to no consensus with {some_of(missing)}",
+            stalled_s=VOTED_WITHIN_S,
         )
         # A relay that asked too early would wait up to half a minute before it asks again.
         caches = [await self._control(place) for place in layout.relays]
@@ -273,7 +282,7 @@ class RunningNetwork:
             return not missing
 
         self.say("the relays fetch the consensus")
-        await self._until(spread, lambda: f"the consensus has not come to {', '.join(sorted(missing))}")
+        await self._until(spread, lambda: f"the consensus has not come to {some_of(missing)}")
 
     async def _start_clients(self, identities: Identities) -> None:
         """Let clients into the network, a few at a time, with what an authority knows of it.
@@ -344,7 +353,9 @@ class RunningNetwork:
                 knowing_ns = time.monotonic_ns()
             return percent == 100
 
-        await self._until(started, lambda: f"{place.name} has come to {percent} % of its start", START_POLL_S)
+        await self._until(
+            started, lambda: f"{place.name} has come to {percent} % of its start", poll_s=START_POLL_S
+        )
         return (knowing_ns - began_ns) // 1000
 
     def _require_consensus(self) -> None:
