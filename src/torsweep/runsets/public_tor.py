@@ -6,24 +6,28 @@ from many of them; plain, gzip or xz. Out: a frame with a row for each measured 
 
 What a value means, and when a download counts as failed, is as tornettools has it in ``parse_onionperf.py``:
 times count from the request on; the time to 50 KiB is that of the first 50 KiB of any download, so that the
-5 MiB downloads of today's OnionPerf tell of all three sizes; onion services are left out.
+5 MiB downloads of today's OnionPerf tell of all three sizes; onion services are left out. In a file that
+``onionperf filter`` wrote, the downloads that ``onionperf visualize`` shows count: those over circuits that
+were not filtered out.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import polars as pl
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field, model_validator
 
-from torsweep.config.reading import validate
+from torsweep.config.reading import RefusedValue, validate
 from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
+from torsweep.tor.onion import ONION_SUFFIX
 
 PUBLIC_MEASURES: Mapping[str, str] = {
     "ttfb_after_command": "request to the first payload byte, s; of OnionPerf's files only",
@@ -53,6 +57,9 @@ _PATIENCE_S: Mapping[int, float] = {
 
 _GOODPUT_FROM: Mapping[str, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
 """From which byte on goodput counts; it counts to the last byte of the size."""
+
+_SAME_STREAM_S = 150.0
+"""How far apart TGen and tor may see the end of a stream: as OnionPerf's ``visualization.py`` has it."""
 
 _MEASUREMENTS = "an analysis file of OnionPerf, or a tor_metrics file of tornettools"
 _BITS = 8
@@ -89,6 +96,14 @@ class _Day(BaseModel):
     timeouts: Annotated[int, Field(ge=0)]
     failures: Annotated[int, Field(ge=0)]
 
+    @model_validator(mode="after")
+    def _are_of_the_requests(self) -> Self:
+        failed = self.timeouts + self.failures
+        if failed > self.requests:
+            problem, accepted = "are more than the requests", f"at most {self.requests}"
+            raise RefusedValue(problem, key="timeouts + failures", value=failed, accepted=accepted)
+        return self
+
 
 class _TorMetrics(BaseModel):
     """Seconds, bits per second, and for relays Gbit/s by day."""
@@ -121,10 +136,40 @@ def _of_tor_metrics(metrics: _TorMetrics) -> Iterator[_Row]:
         yield "relay_goodput", None, gigabits * 1e9 / _BITS
 
 
-class _OnionPerfStream(BaseModel):
-    """A download of TGen 1, in versions 3 and 4; times are µs since the stream was created, -1: never."""
+class _Measured(BaseModel):
+    """A download as one version of TGen tells of it."""
 
     is_error: bool
+    unix_ts_end: float = 0.0
+    local: str
+    """Name, address and port."""
+
+    def download(self) -> _Download:
+        """The same in the terms of all versions."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _steps_are_in_order(self) -> Self:
+        """A step before the one that it needs would give a negative time."""
+        download = self.download()
+        steps = list(download.steps.items())
+        for (earlier, before_s), (step, after_s) in itertools.pairwise(steps):
+            if after_s < before_s:
+                accepted = f"at or after the {earlier}, {before_s:g} s"
+                raise RefusedValue("is out of order", key=step, value=f"{after_s:g} s", accepted=accepted)
+        request_s = download.steps.get("command", 0.0)
+        for part, reached_s in (*download.at_bytes.items(), *download.at_share.items()):
+            if reached_s < request_s:
+                accepted = f"at or after the command, {request_s:g} s"
+                key, value = f"elapsed seconds at {part}", f"{reached_s:g} s"
+                raise RefusedValue("is out of order", key=key, value=value, accepted=accepted)
+        return self
+
+
+class _OnionPerfStream(_Measured):
+    """A download of TGen 1, in versions 3 and 4; times are µs since the stream was created, -1: never."""
+
+    local: str = Field("", validation_alias=AliasPath("transport_info", "local"))
     bytes_wanted: Annotated[int, Field(gt=0, validation_alias=AliasPath("stream_info", "recvsize"))]
     bytes_got: int = Field(validation_alias=AliasPath("byte_info", "payload-bytes-recv"))
     remote: str = Field("", validation_alias=AliasPath("transport_info", "remote"))
@@ -142,11 +187,16 @@ class _OnionPerfStream(BaseModel):
     def download(self) -> _Download:
         steps = {name: getattr(self, name) / 1e6 for name in _DOWNLOAD_STEPS if getattr(self, name) > 0}
         failed = self.is_error or self.bytes_got < self.bytes_wanted
-        onion = ".onion" in self.remote
+        onion = _is_onion(self.remote)
         return _Download(self.bytes_wanted, failed, onion, steps, self.at_bytes, self.at_share)
 
 
 _DOWNLOAD_STEPS = ("command", "response", "first_byte", "last_byte")
+
+
+def _is_onion(remote: str) -> bool:
+    """Whether a server, ``name:address:port``, is an onion service."""
+    return remote.partition(":")[0].endswith(ONION_SUFFIX)
 
 
 class _TransferTimes(BaseModel):
@@ -160,10 +210,10 @@ class _TransferTimes(BaseModel):
     payload_progress: dict[str, _Seconds] = {}
 
 
-class _Transfer(BaseModel):
+class _Transfer(_Measured):
     """A download of TGen 0, in version 2."""
 
-    is_error: bool
+    local: str = Field("", validation_alias="endpoint_local")
     filesize_bytes: Annotated[int, Field(gt=0)]
     payload_bytes_status: int
     endpoint_remote: str = ""
@@ -173,7 +223,7 @@ class _Transfer(BaseModel):
         elapsed = self.elapsed_seconds
         steps = {name: getattr(elapsed, name) for name in _DOWNLOAD_STEPS if getattr(elapsed, name) > 0}
         failed = self.is_error or self.payload_bytes_status < self.filesize_bytes
-        onion = ".onion" in self.endpoint_remote
+        onion = _is_onion(self.endpoint_remote)
         reached = elapsed.payload_bytes, elapsed.payload_progress
         return _Download(self.filesize_bytes, failed, onion, steps, *reached)
 
@@ -183,16 +233,45 @@ class _Circuit(BaseModel):
     filtered_out: bool = False
 
 
+class _TorStream(BaseModel):
+    """A stream as tor tells of it; ``source`` is the address and the port of TGen."""
+
+    source: str = ""
+    circuit_id: str | int | None = None
+    unix_ts_end: float = 0.0
+
+
 class _Vantage(BaseModel):
     """What one of OnionPerf's hosts measured."""
 
     streams: dict[str, _OnionPerfStream] = Field({}, validation_alias=AliasPath("tgen", "streams"))
     transfers: dict[str, _Transfer] = Field({}, validation_alias=AliasPath("tgen", "transfers"))
     circuits: dict[str, _Circuit] = Field({}, validation_alias=AliasPath("tor", "circuits"))
+    tor_streams: dict[str, _TorStream] = Field({}, validation_alias=AliasPath("tor", "streams"))
+
+    def downloads(self, is_filtered: bool) -> Iterator[_Download]:
+        """Those that count: in a file ``is_filtered``, those over a circuit that is known and was kept."""
+        of_port: dict[str, list[_TorStream]] = {}
+        for stream in self.tor_streams.values():
+            of_port.setdefault(stream.source.rpartition(":")[2], []).append(stream)
+        measured: list[_Measured] = [*self.streams.values(), *self.transfers.values()]
+        for one in measured:
+            streams = of_port.get(one.local.rpartition(":")[2], [])
+            if not is_filtered or self._is_kept(one, streams):
+                yield one.download()
+
+    def _is_kept(self, measured: _Measured, streams: list[_TorStream]) -> bool:
+        """Whether the circuit of ``measured`` was kept; ``streams`` are tor's of the same port."""
+        same = (s for s in streams if abs(s.unix_ts_end - measured.unix_ts_end) < _SAME_STREAM_S)
+        stream = next(same, _TorStream())
+        circuit = self.circuits.get(str(stream.circuit_id))
+        return circuit is not None and not circuit.filtered_out
 
 
 class _Analysis(BaseModel):
     data: dict[str, _Vantage]
+    filters: dict[str, Any] = {}
+    """What ``onionperf filter`` left out; empty in a file that was not filtered."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +307,7 @@ def _of_hosts(analysis: _Analysis) -> Iterator[_Row]:
         for circuit in host.circuits.values():
             if circuit.buildtime_seconds is not None and not circuit.filtered_out:
                 yield "circuit_build_time", None, circuit.buildtime_seconds
-        transfers: list[_OnionPerfStream | _Transfer] = [*host.streams.values(), *host.transfers.values()]
-        for download in (each.download() for each in transfers):
+        for download in host.downloads(bool(analysis.filters)):
             if not download.onion:
                 downloads, complete = downloads + 1, complete + download.complete
                 yield from _of_download(download) if download.complete else ()

@@ -102,6 +102,36 @@ def test_what_failed_came_short_or_too_late_is_a_share_and_no_time(tmp_path: Pat
     assert values["error_share", None] == [0.75]
 
 
+def test_an_onion_service_is_one_by_the_end_of_its_name(tmp_path: Path) -> None:
+    named = {"transport_info": {"remote": "op-de.onionperf.example.net:203.0.113.7:8080"}}
+    file = _written(tmp_path, _analysis([_stream(51_200, last_s=1.5, **named)]))
+    assert _values(read_public_tor(file))["ttlb_after_command", "perf_50kib"] == [1.0]
+
+
+def test_of_a_filtered_file_only_downloads_over_the_circuits_kept_count(tmp_path: Path) -> None:
+    """Each download's port leads to tor's stream of about the same end, and that to the circuit."""
+    ports = {1: 1.5, 2: 2.5, 3: 3.5, 4: 4.5}
+    streams = [
+        _stream(51_200, last_s=last_s, transport_info={"local": f"h:192.0.2.1:{port}"}, unix_ts_end=1000.0)
+        for port, last_s in ports.items()
+    ]
+    circuits = {
+        "7": {"buildtime_seconds": 0.25, "filtered_out": False},
+        "8": {"buildtime_seconds": 9.0, "filtered_out": True},
+    }
+    document = _analysis(streams, circuits=circuits)
+    document["data"]["op-de"]["tor"]["streams"] = {
+        "1": {"source": "127.0.0.1:1", "circuit_id": "7", "unix_ts_end": 1001.0},
+        "2": {"source": "127.0.0.1:2", "circuit_id": 8, "unix_ts_end": 1001.0},
+        "3": {"source": "127.0.0.1:3", "circuit_id": "7", "unix_ts_end": 5000.0},
+    }
+    times = "ttlb_after_command", "perf_50kib"
+    assert _values(read_public_tor(_written(tmp_path, document)))[times] == [1.0, 2.0, 3.0, 4.0]
+    document["filters"] = {"tor/circuits": [{"name": "exclude_fingerprints"}]}
+    filtered = _values(read_public_tor(_written(tmp_path, document)))
+    assert (filtered[times], filtered["circuit_build_time", None]) == ([1.0], [0.25])
+
+
 def test_version_2_had_transfers(tmp_path: Path) -> None:
     transfer = {
         "is_error": False,
@@ -166,6 +196,18 @@ def test_tor_metrics_of_tornettools(tmp_path: Path) -> None:
         ({"type": "onionperf", "version": "5.0", "data": {}}, "accepted: 2, 3, 4"),
         (_analysis([]), "holds no measured value"),
         (_analysis([{**_stream(51_200, last_s=1.0), "time_info": {}}]), "time_info.usecs-to-command"),
+        (
+            _analysis([_stream(51_200, last_s=0.7)]),
+            "streams.0.last_byte: is out of order, got '0.7 s'; accepted: at or after the first_byte, 0.9 s",
+        ),
+        (
+            _analysis([_stream(51_200, last_s=9, elapsed_seconds={"payload_bytes_recv": {"10240": 0.4}})]),
+            "elapsed seconds at 10240: is out of order",
+        ),
+        (
+            {**TOR_METRICS, "daily_counts": {"d": {"requests": 10, "timeouts": 9, "failures": 2}}},
+            "daily_counts.d.timeouts + failures: are more than the requests, got 11; accepted: at most 10",
+        ),
         ({**TOR_METRICS, "circuit_rtt": ["soon"]}, "circuit_rtt[0]: is not accepted, got 'soon'"),
     ],
 )
