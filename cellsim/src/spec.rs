@@ -296,6 +296,9 @@ pub struct Traffic {
     /// What the number of a page's objects is drawn from, where clients download pages.
     #[serde(default)]
     pub page_objects: Option<Vec<Point>>,
+    /// Whether a client begins in the middle of its first downloads, or of its first page.
+    #[serde(default)]
+    pub under_way_at_start: bool,
 }
 
 /// A share in millionths, and the value that this share lies below.

@@ -15,17 +15,18 @@ pub const PAGE: u64 = 1_000_000;
 impl Traffic {
     /// How many objects page `number` of `client` has; none where clients download no pages.
     pub fn objects(&self, seed: u64, client: u64, number: u64) -> Option<u64> {
-        self.page_objects
-            .as_deref()
-            .map(|points| drawn(points, &mut Stream::new(seed, "page", client, number)))
+        let whole = drawn(self.page_objects.as_deref()?, &mut Stream::new(seed, "page", client, number));
+        Some(if self.under_way_at_start && number == 1 { rest(whole, seed, client, number) } else { whole })
     }
 
     /// The size of download `number` of `client`, bytes.
     pub fn size(&self, seed: u64, client: u64, number: u64) -> u64 {
-        match &self.response_quantiles {
+        let whole = match &self.response_quantiles {
             Some(points) => drawn(points, &mut Stream::new(seed, "size", client, number)),
             None => self.response_bytes,
-        }
+        };
+        let first = number <= u64::from(self.parallel_streams);
+        if self.under_way_at_start && first { rest(whole, seed, client, number) } else { whole }
     }
 
     /// The pause after download `number` of `client`.
@@ -37,6 +38,13 @@ impl Traffic {
         let steps = (self.think_max_ns - self.think_min_ns) / self.think_step_ns;
         self.think_min_ns + self.think_step_ns * draws.between(0, steps)
     }
+}
+
+/// What is left of `whole` at a random moment while it is under way; at least 1.
+fn rest(whole: u64, seed: u64, client: u64, number: u64) -> u64 {
+    let left = 1 + Stream::new(seed, "rest", client, number).below(MILLION);
+    let rest = (u128::from(whole) * u128::from(left)).div_ceil(u128::from(MILLION));
+    u64::try_from(rest).expect("no more than the whole")
 }
 
 /// A value drawn from a table of quantiles, rounded down.
@@ -61,6 +69,8 @@ mod tests {
         let points = [(0, 1), (500_000, 76), (MILLION, 300)];
         let objects: Vec<u64> =
             (1..=5).map(|number| drawn(&points, &mut Stream::new(7, "page", 3, number))).collect();
+        let rests: Vec<u64> = (1..=5).map(|number| rest(5_242_880, 7, 3, number)).collect();
+        assert_eq!(rests, [3_896_341, 4_434_234, 1_530_602, 1_230_793, 373_713]);
         assert_eq!(objects, [82, 60, 70, 189, 279]);
         assert_eq!(sizes, [43_373, 7_669, 15_424, 12_769, 73_606]);
     }

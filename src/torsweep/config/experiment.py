@@ -134,7 +134,8 @@ class Experiment(Section):
     measured: Measured
     """Simulated time after the warm-up, in which downloads count."""
     client_start_window: Duration
-    """Clients start at random within this time; it is never longer than the warm-up."""
+    """Clients start at random within this time, each in the middle of its first download, as they would be
+    found; with ``0 s`` all start at once, with whole downloads. It is never longer than the warm-up."""
     progress: StrictBool = False
     """Whether runs record how far each download was at what time."""
     pairing: Pairing = FREE

@@ -73,14 +73,23 @@ PAGE = 1_000_000
 
 def object_count(traffic: RunTraffic, seed: int, client: int, page: int) -> int:
     """How many objects the client's ``page`` has."""
-    return drawn(traffic.page_objects or ((0, 1), (MILLION, 1)), draw(seed, "page", client, page, MILLION))
+    whole = drawn(traffic.page_objects or ((0, 1), (MILLION, 1)), draw(seed, "page", client, page, MILLION))
+    return _rest(whole, seed, client, page) if traffic.under_way_at_start and page == 1 else whole
 
 
 def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
     """The size of the client's ``download``."""
-    if traffic.response_quantiles is None:
-        return traffic.response_bytes
-    return drawn(traffic.response_quantiles, draw(seed, "size", client, download, MILLION))
+    whole = traffic.response_bytes
+    if traffic.response_quantiles is not None:
+        whole = drawn(traffic.response_quantiles, draw(seed, "size", client, download, MILLION))
+    first = download <= traffic.parallel_streams
+    return _rest(whole, seed, client, download) if traffic.under_way_at_start and first else whole
+
+
+def _rest(whole: int, seed: int, client: int, number: int) -> int:
+    """What is left of ``whole`` at a random moment while it is under way; at least 1."""
+    left = 1 + draw(seed, "rest", client, number, MILLION)
+    return -(-whole * left // MILLION)
 
 
 def pause_ns(traffic: RunTraffic, seed: int, client: int, download: int) -> int:

@@ -80,6 +80,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     if engine == MODEL_ENGINE:
         require_modelled(tor.consensus)
         tor = tor.model_copy(update={"consensus": {}})
+    window_ns = min(experiment.client_start_window, experiment.warm_up)
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -87,11 +88,12 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         variant=dict(variant.levels),
         warm_up_ns=experiment.warm_up,
         duration_ns=experiment.duration_ns,
-        client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
+        client_start_window_ns=window_ns,
         tor=tor,
         transport=transport,
         traffic={
-            kind: _traffic(kind, traffic, variant) for kind, traffic in experiment.traffic.kinds.items()
+            kind: _traffic(kind, traffic, variant).model_copy(update={"under_way_at_start": window_ns > 0})
+            for kind, traffic in experiment.traffic.kinds.items()
         },
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,

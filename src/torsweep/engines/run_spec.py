@@ -50,7 +50,8 @@ class RunTraffic(Section):
     Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.quantiles.Points`),
     ``response_bytes`` is their mean, and the bounds of pauses are those of the table. With ``page_objects``
     a client downloads pages: sizes are those of objects, ``parallel_streams`` is how many of them it
-    downloads at once after a page's first.
+    downloads at once after a page's first. ``under_way_at_start`` says that a client begins in the middle of
+    its first downloads, or of its first page, as one would find it: a part of them is left, uniform.
     """
 
     request_bytes: Annotated[int, whole(0, 2**24)]
@@ -68,6 +69,8 @@ class RunTraffic(Section):
     page_objects: tuple[tuple[_Millionths, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = _left_out(
         None
     )
+
+    under_way_at_start: StrictBool = _left_out(False)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -88,3 +88,15 @@ def test_what_is_drawn_from_a_table_has_its_quantiles_and_its_mean() -> None:
 def test_a_window_of_nothing_starts_everybody_at_once() -> None:
     assert client_start_ns(3, 4, 0) == 0
     assert draw(1, "any", 0, 0, 1) == 0
+
+
+def test_a_client_begins_in_the_middle_of_its_first_downloads() -> None:
+    bulk = traffic(response_bytes=5 * 2**20, parallel_streams=2, under_way_at_start=True)
+    # cellsim/src/traffic.rs expects the same numbers.
+    assert [response_bytes(bulk, 7, 3, download) for download in (1, 2)] == [3_896_341, 4_434_234]
+    assert response_bytes(bulk, 7, 3, 3) == 5 * 2**20
+    rests = [response_bytes(bulk, 7, client, 1) / (5 * 2**20) for client in range(400)]
+    assert sum(rests) / len(rests) == pytest.approx(0.5, abs=0.05)
+    page = traffic(page_objects=[(0, 9), (1_000_000, 10)], under_way_at_start=True)
+    assert {object_count(page, 7, client, 1) for client in range(200)} == set(range(1, 10))
+    assert object_count(page, 7, 0, 2) == 9

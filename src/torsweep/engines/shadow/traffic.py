@@ -105,7 +105,7 @@ class _ClientSteps:
             while paused_ns < self.duration_ns and number <= MOST_DOWNLOADS * chains:
                 name = f"stream{number}"
                 self.vertices[name] = {"peers": self._peers(number)}
-                if self.traffic.response_quantiles is not None:
+                if self.traffic.response_quantiles is not None or self.traffic.under_way_at_start:
                     self.vertices[name]["recvsize"] = self._size(number)
                 if self.traffic.streams_per_circuit_isolation:
                     self.vertices[name] |= {"socksusername": name, "sockspassword": name}

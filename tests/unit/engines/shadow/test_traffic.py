@@ -58,7 +58,8 @@ def test_sizes_from_a_table_are_those_of_each_download(run, network, tmp_path):
 
 
 def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(run, network):
-    pages = _with(run, "web", page_objects=((0, 6), (1_000_000, 6)), parallel_streams=2)
+    whole = {"page_objects": ((0, 6), (1_000_000, 6)), "under_way_at_start": False}
+    pages = _with(run, "web", **whole, parallel_streams=2)
     web = pages.traffic["web"]
     vertices, arrows = _parse(client_graph(pages, 1, "web", _names(network)))
     assert arrows["start"] == ["stream1-1"]
