@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 import tarfile
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -166,18 +166,24 @@ def _population(
 
 
 def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
-    """Positions and weights of the consensus with the rates of each relay's latest descriptor."""
-    entries = _running_relays(file)
-    rates = _rates(descriptors, {entry.fingerprint for entry in entries})
+    """Positions and weights of the consensus with the rates of the descriptors that it names."""
+    entries, valid_after = _running_relays(file)
+    rates = _rates(descriptors, {entry.fingerprint: entry.digest for entry in entries}, valid_after)
+    weighted = [entry for entry in entries if entry.bandwidth]
+    if not weighted:
+        problem, accepted = "gives no running relay a weight", "1 or more"
+        raise InputError(problem, file=file, key="w Bandwidth", accepted=accepted)
     relays = tuple(
         sorted(
             PopulationRelay(_flags_position(entry), entry.bandwidth, *rates[entry.fingerprint])
-            for entry in entries
-            if entry.fingerprint in rates and entry.bandwidth
+            for entry in weighted
+            if min(rates.get(entry.fingerprint, (0,))) > 0
         )
     )
     if not relays:
-        raise InputError("no descriptor is of a relay of the consensus", file=descriptors)
+        problem = "no descriptor of a relay of the consensus states a rate that it has observed"
+        accepted = "more than 0, the third number; a network without traffic has observed none"
+        raise InputError(problem, file=descriptors, key="bandwidth", accepted=accepted)
     count_share = shares((_flags_position(entry), 1.0) for entry in entries)
     return _population(relays, file, "consensus", count_share), len(entries) - len(relays)
 
@@ -187,8 +193,8 @@ def _flags_position(entry: Any) -> Position:
     return position_of("Guard" in entry.flags, is_exit)
 
 
-def _running_relays(file: Path) -> list[Any]:
-    """stem's entries of the running relays of the consensus ``file``; InputError when it is none.
+def _running_relays(file: Path) -> tuple[list[Any], datetime.datetime]:
+    """stem's entries of the running relays of the consensus ``file``, and its date; InputError for none.
 
     A consensus ends with signatures: one without has been cut off.
     """
@@ -203,37 +209,49 @@ def _running_relays(file: Path) -> list[Any]:
     _require_lines(_NO_IDENTITY, "is no identity", "27 characters of base64", text, file)
     try:
         document = NetworkStatusDocumentV3(text[text.find(_VERSION_LINE) :].encode(), validate=False)
-        entries, dated = list(document.routers.values()), document.valid_after is not None
+        entries, valid_after = list(document.routers.values()), document.valid_after
     except _NO_DOCUMENT as error:
         raise InputError(f"is no network consensus: {reason(error)}", file=file) from None
-    if not dated:
+    if valid_after is None:
         raise InputError("lacks its dates", file=file, key="valid-after", accepted="2024-01-31 12:00:00")
     for entry in entries:
         if entry.fingerprint is None or entry.flags is None:
             raise InputError("a relay lacks its `r` or its `s` line", file=file, key=entry.nickname)
         _require_most(entry.bandwidth or 0, MOST_CONSENSUS_WEIGHT, f"{entry.nickname}: Bandwidth", file)
-    return [entry for entry in entries if "Running" in entry.flags]
+    return [entry for entry in entries if "Running" in entry.flags], valid_after
 
 
-def _rates(path: Path, fingerprints: Set[str]) -> dict[str, tuple[int, int, int]]:
-    """Observed and configured bytes/s and the burst in the latest descriptor of each of ``fingerprints``.
+def _rates(
+    path: Path, named: Mapping[str, str], valid_after: datetime.datetime
+) -> dict[str, tuple[int, int, int]]:
+    """Observed and configured bytes/s and the burst of relays, by fingerprint; 0 where none is stated.
 
+    ``named`` has the digest of the descriptor that the consensus names, by fingerprint. Where that is
+    missing, the relay's newest that is not later than the consensus takes its place (dir-spec, 3.4.1).
     ``path`` is a file of server descriptors, a folder of such files, or a tarball of them, as CollecTor packs
-    a month; relays that state no rate are left out. Raises InputError when a file holds no descriptor, or a
-    rate is out of range.
+    a month. Raises InputError when a file holds no descriptor, none counts, or a rate is out of range.
     """
     files = (part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
-    latest: dict[str, tuple[datetime.datetime, tuple[int, int, int]]] = {}
+    best: dict[str, tuple[tuple[bool, datetime.datetime], tuple[int, int, int]]] = {}
+    some_later = False
     for file in files:
         for one in _descriptors(file):
-            if one.fingerprint not in fingerprints or one.published is None:
+            if one.fingerprint not in named or one.published is None:
                 continue
             _require_rates(one, file)
-            observed, rate = one.observed_bandwidth, one.average_bandwidth
-            if observed and rate:
-                dated = one.published, (observed, rate, max(one.burst_bandwidth or 0, rate))
-                latest[one.fingerprint] = max(dated, latest.get(one.fingerprint, dated))
-    return {fingerprint: rates for fingerprint, (_, rates) in latest.items()}
+            is_named = _digest(one, file) == named[one.fingerprint]
+            if one.published > valid_after and not is_named:
+                some_later = True
+                continue
+            observed, rate = one.observed_bandwidth or 0, one.average_bandwidth or 0
+            ranked = (is_named, one.published), (observed, rate, max(one.burst_bandwidth or 0, rate))
+            best[one.fingerprint] = max(ranked, best.get(one.fingerprint, ranked))
+    if not best and some_later:
+        problem, accepted = "all descriptors of its relays are later than the consensus", f"to {valid_after}"
+        raise InputError(problem, file=path, key="published", accepted=accepted)
+    if not best:
+        raise InputError("no descriptor is of a relay of the consensus", file=path)
+    return {fingerprint: rates for fingerprint, (_, rates) in best.items()}
 
 
 def _descriptors(file: Path) -> Iterator[Any]:
@@ -251,6 +269,15 @@ def _descriptors(file: Path) -> Iterator[Any]:
     if not some:
         accepted = "router …, bandwidth …; microdescriptors state no rates"
         raise InputError("is not a file of server descriptors", file=file, accepted=accepted)
+
+
+def _digest(descriptor: Any, file: Path) -> str:
+    """The digest by which a consensus names ``descriptor``; InputError for one without its end."""
+    try:
+        return str(descriptor.digest())
+    except ValueError:
+        key, accepted = descriptor.nickname, "a descriptor that ends with its router-signature"
+        raise InputError("is cut off", file=file, key=key, accepted=accepted) from None
 
 
 def _require_rates(descriptor: Any, file: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import tarfile
@@ -123,7 +125,7 @@ def documents(tmp_path: Path) -> tuple[Path, Path]:
     return consensus, descriptors
 
 
-def test_a_consensus_is_joined_with_the_latest_descriptors(tmp_path, documents):
+def test_a_consensus_is_joined_with_the_latest_descriptors_before_it(tmp_path, documents):
     import_relays(documents[0], "consensus", tmp_path / "out", documents[1])
     population = read_population(tmp_path / "out" / POPULATION_FILE)
     assert [relay.position for relay in population.relays] == ["exit", "guard", "guard_exit", "middle"]
@@ -132,6 +134,51 @@ def test_a_consensus_is_joined_with_the_latest_descriptors(tmp_path, documents):
     text = (tmp_path / "out" / POPULATION_FILE).read_text()
     assert "10.0.0" not in text
     assert "0" * 20 not in text
+
+
+def test_the_descriptor_that_the_consensus_names_goes_before_newer_ones_and_later_ones_do_not_count(
+    tmp_path, documents
+):
+    """Of relay 0, the consensus names a descriptor that is neither its newest nor its only one."""
+    consensus, descriptors = documents
+    old = descriptor_text(0, 1, 10_000, 11_000)
+    signed = old[old.index("router ") : old.index("-----BEGIN")].encode()
+    digest = base64.b64encode(hashlib.sha1(signed).digest()).decode().rstrip("=")
+    consensus.write_text(consensus.read_text().replace("B" * 27, digest, 1))
+    for number in range(4):
+        (descriptors / f"later{number}").write_text(descriptor_text(number, 11, 70_000, 70_000))
+    import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+    population = read_population(tmp_path / "out" / POPULATION_FILE)
+    observed = {relay.consensus_weight: relay.capacity_bytes_per_s for relay in population.relays}
+    assert observed == {100: 11_000, 50: 50_001, 30: 50_002, 20: 50_003}
+
+
+@pytest.mark.parametrize(
+    ("hour", "observed", "weight", "said"),
+    [
+        (11, 50_000, None, "later than the consensus; accepted: to 2012-04-04 10:00:00"),
+        (9, 0, None, "states a rate that it has observed"),
+        (9, 50_000, 0, "gives no running relay a weight"),
+    ],
+)
+def test_a_consensus_without_a_usable_relay_is_refused_by_its_cause(
+    tmp_path, documents, hour, observed, weight, said
+):
+    consensus, _ = documents
+    if weight is not None:
+        consensus.write_text(re.sub(r"Bandwidth=\d+", f"Bandwidth={weight}", consensus.read_text()))
+    descriptors = tmp_path / "one"
+    descriptors.write_text("".join(descriptor_text(n, hour, 20_000, observed) for n in range(4)))
+    with pytest.raises(InputError, match=said):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+
+
+def test_a_descriptor_that_was_cut_off_is_refused(tmp_path, documents):
+    consensus, descriptors = documents
+    whole = descriptor_text(1)
+    (descriptors / "new1").write_text(whole[: whole.index("router-signature")])
+    with pytest.raises(InputError, match="new1: relay1: is cut off"):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
 def test_the_parameters_of_a_consensus_become_the_era_of_a_study(tmp_path, documents, monkeypatch):
