@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
@@ -113,6 +114,13 @@ def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
     assert [(one["build"], one["hosts"]) for one in provenance["other_tors"]] == [(other.version, ["relay2"])]
     assert provenance["engine_version"].endswith(f"tor {usual.version} and {other.version}")
     assert provenance["consensus_params"].items() >= {"cc_alg": 0, "of_mine": 77, "cfx_enabled": 0}.items()
+    settings = pl.read_parquet(folder / "settings.parquet").filter(pl.col("wanted").is_not_null())
+    assert settings.filter(pl.col("setting") != "program", pl.col("wanted") != pl.col("found")).is_empty()
+    told = {(role, name, wanted): hosts for role, _, name, wanted, _, hosts in settings.rows()}
+    assert told["relay", "KISTSchedRunInterval", "5"] == 1
+    assert told["client", "cc_alg", "0"] == 1
+    assert told["relay", "of_mine", "77"] == 3
+    assert told["relay", "tor", other.version] == 1
     versions = {host: _log(folder, host) for host in chain_scenario.HOSTS}
     assert f"Tor {other.provenance['version']} " in versions.pop("relay2")
     assert all(f"Tor {usual.provenance['version']} " in log for log in versions.values())

@@ -16,6 +16,9 @@ ROUND_TRIPS_FILE = "round_trips.parquet"
 COSTS_FILE = "costs.parquet"
 """Of engines that run tor. What it says of processor time differs between two runs of the same run.json."""
 
+SETTINGS_FILE = "settings.parquet"
+"""Of engines that run tor: what its processes were told, and what they have."""
+
 CELLS_FILE = "cells.parquet"
 BREAKDOWN_FILE = "breakdown.parquet"
 """Of runs with ``tracing``."""

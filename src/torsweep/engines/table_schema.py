@@ -25,6 +25,7 @@ from torsweep.engines.table_files import (
     RELAY_RATES_FILE,
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
+    SETTINGS_FILE,
     STREAMS_FILE,
     WIRE_FILE,
 )
@@ -273,6 +274,34 @@ COSTS = TableSchema(
     ),
 )
 
+SETTINGS = TableSchema(
+    SETTINGS_FILE,
+    "what the tors of a role have under one name, where they were told the same",
+    (
+        Column("role", pl.String, "authority, relay or client"),
+        Column(
+            "setting",
+            pl.String,
+            "option of a torrc, parameter of the consensus that the host keeps, or program",
+        ),
+        Column("name", pl.String, "the option's or parameter's; of a program: tor"),
+        Column(
+            "wanted",
+            pl.String,
+            "what knobs, era or user told these tors, as tor writes it; of a program its build; null:"
+            " nothing",
+            nullable=True,
+        ),
+        Column(
+            "found",
+            pl.String,
+            "what they have, as tor writes it, or the word default; of a program 12 digits that stand for its"
+            " code",
+        ),
+        Column("hosts", pl.Int64, "how many tors"),
+    ),
+)
+
 RELAY_RATES = TableSchema(
     RELAY_RATES_FILE,
     "a relay of a run's network; no engine writes it",
@@ -405,6 +434,7 @@ SCHEMAS = (
     WIRE,
     ROUND_TRIPS,
     COSTS,
+    SETTINGS,
     RELAY_RATES,
     CLIENTS,
     CELLS,

@@ -2,14 +2,14 @@
 
 In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant.
 Out: in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``,
-``progress``, ``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and
-``breakdown``, from the cells and the downloads of runs that traced them; ``relay_rates``, from the runs'
-networks, and ``clients``, from these and from whole runs. All have every run's rows, after a column ``seed``
-and one text column per knob. Not every engine writes every table; a run without a table has no rows in it.
-``streams`` has the relays of each circuit. Rows of the warm-up are cut: downloads and pages by their end, so
-that one under way when the warm-up ends stays; their progress and their ways by their start, circuits by
-their launch, the rest by time. Costs are those of whole runs. What the runs were stands in the files'
-key-value metadata.
+``progress``, ``circuits``, ``received``, ``round_trips``, ``costs`` and ``settings`` of all runs;
+``passages`` and ``breakdown``, from the cells and the downloads of runs that traced them; ``relay_rates``,
+from the runs' networks, and ``clients``, from these and from whole runs. All have every run's rows, after a
+column ``seed`` and one text column per knob. Not every engine writes every table; a run without a table has
+no rows in it. ``streams`` has the relays of each circuit. Rows of the warm-up are cut: downloads and pages by
+their end, so that one under way when the warm-up ends stays; their progress and their ways by their start,
+circuits by their launch, the rest by time. Costs are those of whole runs. What the runs were stands in the
+files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
 
@@ -45,6 +45,7 @@ from torsweep.engines.table_schema import (
     RELAY_RATES,
     RELAYS,
     ROUND_TRIPS,
+    SETTINGS,
     STREAMS,
     WIRE,
     TableSchema,
@@ -68,7 +69,7 @@ from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES_FOLDER, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
 
-NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS)
+NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS, SETTINGS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""
 
 CHECKS = ("followed_downloads", "clocks")

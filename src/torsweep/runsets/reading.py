@@ -28,6 +28,7 @@ from torsweep.engines.table_files import (
     RELAY_RATES_FILE,
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
+    SETTINGS_FILE,
     STREAMS_FILE,
     WIRE_FILE,
 )
@@ -245,6 +246,12 @@ class PlanTables:
     def costs(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every process of tor, over the whole run."""
         return self._read(COSTS_FILE, columns)
+
+    def settings(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of what the tors of each run have; no rows in tables from before."""
+        if not (self.directory / SETTINGS_FILE).is_file():
+            return pl.DataFrame(schema=["seed", *self.knobs, *columns])
+        return self._read(SETTINGS_FILE, columns)
 
     def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
         """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""

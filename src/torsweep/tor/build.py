@@ -8,7 +8,9 @@ In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -97,6 +99,20 @@ class BuiltTor:
         )
         facts = {key: self.provenance[key] for key in kept if key in self.provenance}
         return {"build": self.version, **facts}
+
+
+_BUILD_ID = re.compile(rb"(\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
+"""The linker's note on what it has linked (ELF, ``NT_GNU_BUILD_ID``)."""
+
+
+def code_sha256(tor: BuiltTor) -> str:
+    """What two builds have in common whose programs differ in nothing but the folder they were built in.
+
+    tor's messages have the paths of its source, and these the key of the build.
+    """
+    key = tor.version.rpartition("-")[2].encode()
+    content = tor.program.read_bytes().replace(key, b"0" * len(key))
+    return hashlib.sha256(_BUILD_ID.sub(rb"\1" + bytes(20), content)).hexdigest()
 
 
 def build_tor(

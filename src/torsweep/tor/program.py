@@ -114,6 +114,60 @@ def refuse_options(program: Path, lines: Sequence[str], role: Role) -> None:
     raise InputError(f"tor refuses it: {words}{nearest}", key=line)
 
 
+def config_of(program: Path, arguments: Sequence[str], folder: Path) -> dict[str, str]:
+    """The options that ``program``, started in ``folder`` with ``arguments``, has other than by default.
+
+    Values are as tor writes them, those of an option with several lines joined. Raises TorsweepError when it
+    does not say.
+    """
+    answer = _answer(program.resolve(), *arguments, "--dump-config", "short", folder=folder)
+    if answer.returncode:
+        words = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["nothing"]
+        raise TorsweepError(f"{program}: does not say its options in {folder}: {words[0]}")
+    return parse_config(answer.stdout)
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Option → value of the lines of a torrc that tor has written."""
+    options: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name:
+            options[name] = f"{options[name]}; {value}" if name in options else value
+    return options
+
+
+def as_tor_writes(program: Path, lines: Sequence[str], role: Role, default: str) -> dict[str, str]:
+    """Option → value of ``lines`` of torrc, as ``program`` writes them: ``1 sec`` is ``1000`` of an option in
+    milliseconds. One that is as tor has it by default has the value ``default``."""
+    named = {line.partition(" ")[0].lower(): line.partition(" ")[0] for line in lines}
+    written = {name.lower(): (name, value) for name, value in _config(program, tuple(lines), role).items()}
+    known = {name.lower(): name for name in options_of(program)}
+    return {
+        known.get(name, as_told): written[name][1] if name in written else default
+        for name, as_told in named.items()
+    }
+
+
+def _config(program: Path, lines: tuple[str, ...], role: Role) -> dict[str, str]:
+    return _asked_config(*_identity(program), lines, role)
+
+
+@functools.cache
+def _asked_config(
+    program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role
+) -> dict[str, str]:
+    with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
+        return config_of(program, _asked_torrc(Path(folder), lines, role), Path(folder))
+
+
+def _asked_torrc(folder: Path, lines: Sequence[str], role: Role) -> list[str]:
+    """Write a torrc with ``lines`` into ``folder``; the arguments with which a tor reads it."""
+    text = f"{_COMMON_TORRC}DataDirectory {folder}/data\n{_ROLES[role]}"
+    (folder / "torrc").write_text(text + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return ["-f", f"{folder}/torrc", "--defaults-torrc", f"{folder}/none", "--ignore-missing-torrc"]
+
+
 def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
     """Why ``program`` refuses the lines, in its own words; empty where it takes them."""
     return _asked_refusal(*_identity(program), lines, role)
@@ -122,11 +176,7 @@ def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
 @functools.cache
 def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role) -> str:
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
-        torrc = Path(folder) / "torrc"
-        text = f"{_COMMON_TORRC}DataDirectory {folder}/data\n{_ROLES[role]}"
-        torrc.write_text(text + "".join(f"{line}\n" for line in lines), encoding="utf-8")
-        defaults = ("--defaults-torrc", f"{folder}/none", "--ignore-missing-torrc")
-        answer = _answer(program, "--verify-config", "-f", str(torrc), *defaults)
+        answer = _answer(program, "--verify-config", *_asked_torrc(Path(folder), lines, role))
     obsolete = re.search(r'Skipping (obsolete configuration option "[^"]*")', answer.stdout)
     if obsolete is not None:
         return obsolete[1]
@@ -160,16 +210,17 @@ def _identity(program: Path) -> tuple[Path, int, int]:
     return program.resolve(), state.st_size, state.st_mtime_ns
 
 
-def _answer(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _answer(program: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     try:
-        return _run(program, *arguments)
+        return _run(program, *arguments, folder=folder)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TorsweepError(f"{program}: does not answer {arguments[0]}: {error}") from error
 
 
-def _run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(program: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program, *arguments],
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -54,6 +54,9 @@ _ALWAYS = (
 )
 """How tor takes the settings that no knob turns. A knob's option of the same name goes before."""
 
+REFILL_PHASE = "TokenBucketRefillPhase"
+"""An option of the series with a value of each relay's own."""
+
 MARK_OF_SERIES = "TokenBucketRefillMode"
 """tor lists no variables of the environment: a build that knows this option reads those of the series too."""
 
@@ -194,7 +197,7 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
         if refill.mode == "burst":
             phase = relay.refill_phase if refill.phase == "per_relay" else 0.0
             # Rounded down to a microsecond, because a phase of a whole interval is refused.
-            options["TokenBucketRefillPhase"] = f"{int(phase * refill.interval_ns / 1000) / 1000:.3f}"
+            options[REFILL_PHASE] = f"{int(phase * refill.interval_ns / 1000) / 1000:.3f}"
     return options
 
 

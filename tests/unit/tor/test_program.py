@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError, TorsweepError
-from torsweep.tor.program import modules_of, options_of, refuse_options
+from torsweep.tor.program import as_tor_writes, config_of, modules_of, options_of, refuse_options
 
 TOR = r"""#!/bin/sh
 echo "$1" >>"$0.asked"
 warn() { echo "Nov 23 07:54:25.124 [warn] $1"; }
 fail() { warn "Failed to parse/validate config: $1"; echo "Nov 23 [err] Reading config failed"; exit 1; }
+case "$* " in
+*" --dump-config short "*) sed -n 's/^CacheDNS 2/CacheDNS 1/p; s/ 1 msec$/ 1/p; /^Log/p' "$2"; exit ;;
+esac
 case "$1" in
 --list-torrc-options) printf 'CacheDNS\nKISTSchedRunInterval\n' ;;
 --list-modules) printf 'relay: yes\ndirauth: yes\npow: no\n' ;;
@@ -86,3 +89,24 @@ def test_a_program_that_does_not_answer_is_named(tmp_path):
     silent.write_text("\x7fELF")
     with pytest.raises(TorsweepError, match=r"tor: does not answer --list-modules: .*Exec format error"):
         modules_of(silent)
+
+
+def test_lines_are_written_as_tor_writes_them_and_what_it_has_anyway_is_its_default(tor):
+    lines = ["kistschedruninterval 9 msec", "KISTSchedRunInterval 1 msec", "CacheDNS 0"]
+    written = as_tor_writes(tor, lines, "relay", "default")
+    assert written == {"KISTSchedRunInterval": "1", "CacheDNS": "default"}
+    assert as_tor_writes(tor, ["CacheDNS 2"], "relay", "default") == {"CacheDNS": "1"}
+
+
+def test_the_options_of_a_host_are_those_of_the_file_that_its_tor_reads_there(tor, tmp_path, monkeypatch):
+    host = tmp_path / "host"
+    host.mkdir()
+    (host / "torrc").write_text("Log notice stdout\nCacheDNS 2\nLog info file log\n")
+    monkeypatch.chdir(tmp_path)
+    assert config_of(Path("tor"), ["-f", "torrc"], host) == {
+        "Log": "notice stdout; info file log",
+        "CacheDNS": "1",
+    }
+    tor.write_text("#!/bin/sh\necho broken\nexit 1\n")
+    with pytest.raises(TorsweepError, match=r"does not say its options in .*host: broken$"):
+        config_of(tor, ["-f", "torrc"], host)

@@ -12,7 +12,7 @@ from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.table_files import COSTS_FILE, LINKS_FILE
+from torsweep.engines.table_files import COSTS_FILE, LINKS_FILE, SETTINGS_FILE
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
@@ -98,7 +98,7 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"))},
-    files=(COSTS_FILE, LINKS_FILE),
+    files=(COSTS_FILE, LINKS_FILE, SETTINGS_FILE),
     real_time=True,
     note="Real tor on a real kernel. Runs take real time, and cores for themselves.",
     trial=lambda: f"hosts are made by {standing().way}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -31,18 +32,19 @@ from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.starts import read_starts
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
+from torsweep.engines.shadow.settings import write_settings
 from torsweep.engines.shadow.simulate import ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
-from torsweep.engines.table_schema import COSTS, write_table
+from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
 from torsweep.errors import InputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import read_latency, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
-from torsweep.storage import write_text
+from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN_FOLDER
 from torsweep.tor.torrc import consensus_parameters
 from torsweep.units import SECOND_NS
@@ -174,6 +176,7 @@ def simulate_and_record(
     consensuses = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / host) for host in hosts)
     consensus = next((one for one in consensuses if one.relays), Consensus({}, {}))
     require_consensus(consensus, network, run.given.consensus)
+    write_settings(run_directory / SHADOW_FOLDER, run, network, written.simulation.hosts, tools.tors)
     origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
         **origin,
@@ -193,6 +196,9 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
     starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.clients])
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network, starts))
+    if (folder / SETTINGS.file).is_file():  # A simulation of an earlier version left none.
+        with whole_file(run_directory / SETTINGS.file) as place:
+            shutil.copyfile(folder / SETTINGS.file, place)
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     if not keep_logs:
         compress_logs(folder)

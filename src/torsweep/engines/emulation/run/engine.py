@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep import __version__
+from torsweep.engines.arrival import settings_frame
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.contract import Say
@@ -57,6 +58,7 @@ from torsweep.engines.table_schema import (
     RECEIVED,
     RELAYS,
     ROUND_TRIPS,
+    SETTINGS,
     STREAMS,
     WIRE,
     write_table,
@@ -121,7 +123,7 @@ def run_emulation(
                 started + READY_LIMIT_S,
             )
             finished = _run_whole(run_directory, running)
-        left = _leave_results(run_directory, network_directory, running, finished.measured)
+        left = _leave_results(run_directory, network_directory, running, finished)
         wall = {
             "tries": tries,
             "wall_s": round(time.monotonic() - started, 3),
@@ -154,6 +156,7 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
 @dataclass(frozen=True)
 class _Finished:
     measured: MeasuredRun
+    options: Mapping[str, Mapping[str, str]]
     ready_at: float
     memory_at_end_bytes: int
 
@@ -168,6 +171,7 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
             measured = await measure(running)
             return _Finished(
                 measured,
+                await running.options(),
                 ready_at,
                 resident_bytes([os.getpid(), *(each.handle.pid for each in running.processes.children)]),
             )
@@ -277,18 +281,22 @@ def _write_tables(
 
 
 def _leave_results(
-    run_directory: Path, network_directory: Path, running: RunningNetwork, measured: MeasuredRun
+    run_directory: Path, network_directory: Path, running: RunningNetwork, finished: _Finished
 ) -> dict[str, Any]:
     """Write the tables of a run that has ended and clear its processes' folders; what provenance has of it.
 
     Raises FellBehind, before any table, where the machine did.
     """
-    layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
+    measured, layout, folder = finished.measured, running.layout, running.layout.folder
+    zero_ns = measured.zero_ns
     links = read_links(folder / LINKS_FILE, zero_ns, measured.end_ns)
     measured.pace.refuse_late(folder, links.late_share)
     taken = _write_tables(run_directory, running, measured, links)
     traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
     followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
+    data = {place.name: place.data for place in layout.places}
+    settings = settings_frame(layout.run, layout.network, running.tors, finished.options, data)
+    write_table(run_directory, SETTINGS, settings)
     for place in [*layout.places, *layout.services]:
         shutil.rmtree(place.data, ignore_errors=True)
     for file in [*layout.rings.values(), *layout.round_trip_logs.values()]:

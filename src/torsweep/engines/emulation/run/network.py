@@ -41,6 +41,7 @@ from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
 from torsweep.tor.onion import ONION_FOLDER, onion_keys
+from torsweep.tor.program import parse_config
 from torsweep.tor.torrc import bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
@@ -377,6 +378,11 @@ class RunningNetwork:
         follower = ClientFollower(await self._control(place), names, conflux=conflux)
         self.followers[place.name] = follower
         await follower.open()
+
+    async def options(self) -> dict[str, dict[str, str]]:
+        """By host, the options of its tor that are not as tor has them by default; Arti has none."""
+        texts = await asyncio.gather(*(one.value("config-text") for one in self.controls.values()))
+        return {name: parse_config(text) for name, text in zip(self.controls, texts, strict=True)}
 
     async def _rest(self) -> None:
         """Wait until every relay is at rest: clients have made their first contacts and circuits and have all

@@ -1,0 +1,179 @@
+"""Did the change arrive? What tors were told in a variant and otherwise in the baseline, and what they have.
+
+In: the table ``settings`` of a plan. Out: :class:`Arrival`, a row for each variant, role and name; the
+statistic ``arrived``; and :func:`change_arrived`, without which there can be no talk of no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from torsweep.engines.arrival import DEFAULT
+from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Levels, Statistic, texts
+from torsweep.stats.text import TextTable, variant_words
+from torsweep.units import counted
+
+PROGRAM = "program"
+
+_Key = tuple[str, str, str]
+"""Role, kind of setting and name."""
+
+
+@dataclass(frozen=True)
+class _Had:
+    """What some tors of a role were told under a name (None: nothing), what they have, and how many."""
+
+    wanted: str | None
+    found: str
+    hosts: int
+
+
+_Side = Mapping[_Key, Sequence[_Had]]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What tors of ``role`` were told in ``variant``, and not in the baseline, and what they have.
+
+    ``wanted``, ``found`` and ``baseline`` (what the baseline has) are as tor writes them. ``arrived``: in
+    every network they have what they were told, and it is not what the baseline has.
+    """
+
+    variant: Levels
+    role: str
+    setting: str
+    name: str
+    wanted: str
+    found: str
+    baseline: str
+    networks: int
+    arrived: bool
+
+    @property
+    def as_told(self) -> bool:
+        """Whether they have what they were told, which the baseline may have as well."""
+        return self.setting == PROGRAM or self.found == self.wanted
+
+
+def what_arrived(analysis: Analysis) -> list[Arrival]:
+    """A row for each role and name that a variant tells its tors otherwise than the baseline.
+
+    No rows where nothing of tor is told otherwise, as with the same tor once more, and for runs of the model,
+    imports, and tables of earlier versions, of which nothing is known.
+    """
+    sides = analysis.once(_sides)
+    rows = []
+    for reference, variants in analysis.compared():
+        for variant in variants:
+            pairs = [
+                (sides[one], sides[other])
+                for seed in analysis.provenance.seeds
+                if (one := _place(variant, seed)) in sides and (other := _place(reference, seed)) in sides
+            ]
+            keys = dict.fromkeys(key for pair in pairs for side in pair for key in side)
+            rows += [row for key in keys if (row := _arrival(variant, key, pairs)) is not None]
+    return rows
+
+
+def change_arrived(analysis: Analysis, variant: Levels) -> bool | None:
+    """Whether what ``variant`` tells its tors has reached them; None where there is nothing to tell by."""
+    rows = [row for row in analysis.once(what_arrived) if row.variant == variant]
+    if not rows:
+        return None
+    return any(row.arrived for row in rows) and all(row.arrived or row.as_told for row in rows)
+
+
+def _place(levels: Levels, seed: int) -> tuple[str, ...]:
+    return (str(seed), *levels.values())
+
+
+def _sides(analysis: Analysis) -> dict[tuple[str, ...], dict[_Key, list[_Had]]]:
+    """What the tors of each run have, by its seed and levels."""
+    sides: dict[tuple[str, ...], dict[_Key, list[_Had]]] = {}
+    frame = analysis.tables.settings(["role", "setting", "name", "wanted", "found", "hosts"])
+    for row in frame.iter_rows(named=True):
+        side = sides.setdefault((str(row["seed"]), *(row[knob] for knob in analysis.knobs)), {})
+        had = _Had(row["wanted"], row["found"], row["hosts"])
+        side.setdefault((row["role"], row["setting"], row["name"]), []).append(had)
+    return sides
+
+
+def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -> Arrival | None:
+    """The row of ``key`` over the networks of ``pairs``; None where both sides are told the same."""
+    changes = [change for pair in pairs if (change := _told_otherwise(key, *pair)) is not None]
+    if not changes:
+        return None
+    had, had_before = ([each for change in changes for each in change[side]] for side in (0, 1))
+    arrived = all(
+        {one.found for one in change} != {one.found for one in before}
+        and all(one.wanted in (None, one.found) or key[1] == PROGRAM for one in change)
+        for change, before in changes
+    )
+    wanted = ", ".join(dict.fromkeys(one.wanted or DEFAULT for one in had))
+    return Arrival(variant, *key, wanted, _found(had), _found(had_before), len(changes), arrived)
+
+
+def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[_Had], Sequence[_Had]] | None:
+    """What those tors have that are told otherwise than in the ``reference``, and what its tors have; None
+    where none is."""
+    if not all(any(each[:2] == key[:2] for each in one) for one in (side, reference)):
+        return None  # Arti, of which only the program is known.
+    nothing = [_Had(None, DEFAULT, 0)]
+    had, before = side.get(key, nothing), reference.get(key, nothing)
+    told_before = {one.wanted for one in before}
+    if {one.wanted for one in had} == told_before:
+        return None
+    return [one for one in had if one.wanted not in told_before] or had, before
+
+
+def _found(had: Sequence[_Had]) -> str:
+    """What tors have: one value, or each with the number of tors over all networks."""
+    hosts: dict[str, int] = {}
+    for one in had:
+        hosts[one.found] = hosts.get(one.found, 0) + one.hosts
+    if len(hosts) == 1:
+        return next(iter(hosts))
+    return ", ".join(f"{found} ({counted(many, 'host')})" for found, many in hosts.items())
+
+
+def _rows(analysis: Analysis) -> list[dict[str, object]] | None:
+    rows = [
+        {**row.variant, **{name: getattr(row, name) for name in _COLUMNS}}
+        for row in analysis.once(what_arrived)
+    ]
+    return rows or None
+
+
+def _in_summary(analysis: Analysis, frame: pl.DataFrame) -> Sequence[TextTable]:
+    return [TextTable("Did the change arrive?", _HEADER, list(_cells(analysis)))]
+
+
+_HEADER = ("variant", "hosts", "name", "told", "have", "in the baseline", "arrived")
+
+
+def _cells(analysis: Analysis) -> Iterator[tuple[str, ...]]:
+    for row in analysis.once(what_arrived):
+        answer = "yes" if row.arrived else "no"
+        yield variant_words(row.variant), row.role, row.name, row.wanted, row.found, row.baseline, answer
+
+
+_COLUMNS = ("role", "setting", "name", "wanted", "found", "baseline", "networks", "arrived")
+ARRIVED = Statistic(
+    "arrived",
+    "what the tors of a role were told in a variant, and not in the baseline",
+    KNOB_COLUMNS
+    | texts("authority, relay or client", "role")
+    | texts("option of a torrc, parameter of the consensus that the host keeps, or program", "setting")
+    | texts("the option's or parameter's name; of a program: tor", "name")
+    | texts("what the tors were told, as tor writes it; of a program its build", "wanted")
+    | texts("what they have; of a program digits that stand for its code", "found")
+    | texts("what those of the baseline have", "baseline")
+    | NETWORKS_COLUMN
+    | {"arrived": (pl.Boolean, "in every network they have what they were told, and the baseline has not")},
+    _rows,
+    in_summary=_in_summary,
+    rank=11,
+)
