@@ -26,7 +26,7 @@ from torsweep.tor.release import LISTING, SERIES
 min_version("9.1")
 
 # What rules wait for, and what their commands are told.
-paths = Paths(config, checkpoints)
+paths = Paths(config)
 arguments = Arguments(paths)
 
 # torsweep and cellsim are those of the environment that Snakemake runs in. Braces of the shell are doubled,
@@ -38,7 +38,6 @@ shell.prefix(f"set -euo pipefail; export PATH={BIN}:$PATH; ")
 # Where each stage stands. A file whose folder is a stage is its manifest.
 NETWORK = "results/networks/{network}/{seed}/network.json"
 RUN = f"results/runs/{RUN_LEVELS}/provenance.json"
-INTERIM = f"results/interim/{PLAN_LEVELS}/{{networks}}.json"
 TABLES = f"results/tables/{PLAN_LEVELS}/provenance.json"
 SUMMARY = f"results/summaries/{PLAN_LEVELS}/plan.json"
 FIGURE = f"results/figures/{PLAN_LEVELS}/{{figure}}"
@@ -66,7 +65,6 @@ wildcard_constraints:
     variant="[A-Za-z0-9_.-]+=[^/]+",
     plan="[a-z][a-z0-9_]*",
     build="[0-9a-f]{12}",
-    networks="[0-9]+",
     figure="[a-z_]+",
 
 

@@ -74,30 +74,3 @@ rule run_repeat:
     shell:
         "(torsweep run repeat {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
-
-
-checkpoint interim_analysis:
-    """With replicates=auto, judge the claims on the networks so far: are they decided, or is a batch needed?"""
-    input:
-        runs=paths.interim_runs,
-        experiment=paths.experiment_file,
-        previous=paths.interim_previous,
-    output:
-        analysis=INTERIM,
-    log:
-        f"results/logs/interim/{PLAN_LEVELS}/{{networks}}.log",
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=10,
-    params:
-        source=source_sha256("stats"),
-        previous=arguments.interim_previous,
-        settings=arguments.number_of_networks,
-        runs=arguments.interim_runs,
-    message:
-        "interim analysis of {wildcards.experiment} on {wildcards.networks} networks"
-    shell:
-        "torsweep results interim {wildcards.experiment} --network {wildcards.network:q}"
-        " --plan {wildcards.plan} {params.previous} --out {output.analysis:q} {params.settings}"
-        " {params.runs} 2>{log:q} | tee -a {log:q} >&2"

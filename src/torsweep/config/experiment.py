@@ -42,7 +42,6 @@ from torsweep.config.reading import (
     validate,
 )
 from torsweep.config.replicates import (
-    AUTO,
     Precision,
     ReplicatesByLevel,
     check_levels,
@@ -123,10 +122,9 @@ class Experiment(Section):
     network: NetworkName
     """A file of ``configs/networks/``, without its suffix."""
     replicates: ReplicatesByLevel
-    """How many networks; ``auto``: as many as the claims need; or a number for each level of one knob that
-    makes networks of its own."""
+    """How many networks; or a number for each level of one knob that makes networks of its own."""
     precision: Precision = Precision()
-    """The budget of ``replicates: auto``, and the least difference that counts."""
+    """The least difference that counts, and how often somebody has looked."""
     first_seed: Seed = 1
     """The seed of the first network; each further one has the next number."""
     warm_up: Duration
@@ -179,27 +177,12 @@ class Experiment(Section):
 
     @property
     def seeds(self) -> range:
-        """The seeds of the replicates' networks; of the level with most, where each has a number of its own.
+        """The seeds of the networks; of the level with most, where each has a number of its own."""
+        return range(self.first_seed, self.first_seed + most_networks(self.replicates))
 
-        Raises InputError where their number is left to the claims.
-        """
-        if self.replicates == AUTO:
-            problem, accepted = "leaves the number of networks to the claims", "a number of networks here"
-            raise InputError(problem, key="replicates", value=AUTO, accepted=accepted)
-        return self.seeds_of(most_networks(self.replicates, self.precision))
-
-    def own_seeds(self, variant: Variant, seeds: range) -> range:
-        """Those of ``seeds`` that ``variant`` runs on: all, or the first ones, as many as its level has."""
-        return first_seeds(self.replicates, dict(variant.levels), seeds)
-
-    def seeds_of(self, networks: int) -> range:
-        """The seeds of the first ``networks`` networks."""
-        return range(self.first_seed, self.first_seed + networks)
-
-    @property
-    def interim(self) -> tuple[int, ...]:
-        """The numbers of networks at which there is an interim analysis; none where the number is fixed."""
-        return self.precision.interim if self.replicates == AUTO else ()
+    def own_seeds(self, variant: Variant) -> range:
+        """The seeds that ``variant`` runs on: all, or the first ones, as many as its level has."""
+        return first_seeds(self.replicates, dict(variant.levels), self.seeds)
 
     @property
     def plan_names(self) -> tuple[str, ...]:
@@ -294,8 +277,8 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _seeds_are_seeds(self) -> Self:
-        most = most_networks(self.replicates, self.precision)
-        if self.seeds_of(most)[-1] > MOST_SEED:
+        most = most_networks(self.replicates)
+        if self.seeds[-1] > MOST_SEED:
             accepted = f"at most {MOST_SEED - most + 1} for {most} replicates"
             problem = "the seeds of the replicates are too large"
             raise RefusedValue(problem, key="first_seed", value=self.first_seed, accepted=accepted)

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
-from torsweep.config.replicates import Precision, Replicates
+from torsweep.config.replicates import Number, Precision
 from torsweep.formats.files import require_regular
 
 LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
@@ -22,7 +22,7 @@ LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
 
 
 def _read_scalars(value: object) -> object:
-    """Snakemake hands the values inside ``precision={batch: 4}`` over as texts."""
+    """Snakemake hands the values inside ``precision={margin: 0.03}`` over as texts."""
     if not isinstance(value, Mapping):
         return value
     return {key: parse_scalar(text) if isinstance(text, str) else text for key, text in value.items()}
@@ -33,10 +33,10 @@ class Overrides(Section):
 
     network: NetworkName | None = None
     """A file of ``configs/networks/``, without its suffix."""
-    replicates: Replicates | None = None
-    """How many networks are sampled; ``auto``: batches of them until the claims are decided."""
+    replicates: Number | None = None
+    """How many networks are sampled; more of them later add to those that have run."""
     precision: Annotated[Precision | None, BeforeValidator(_read_scalars)] = None
-    """With ``auto``: the budget, such as ``'{networks: 48, batch: 8}'``."""
+    """The least difference that counts, such as ``'{margin: 0.03}'``."""
     first_seed: Seed | None = None
     """The seed of the first network."""
     engine: str = "auto"
@@ -85,7 +85,7 @@ EXPERIMENT_KEYS = ("network", "replicates", "precision", "first_seed", "era", "w
 
 
 def experiment_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides in ``config`` that are of experiment.yaml, by key (``precision.batch``)."""
+    """The overrides in ``config`` that are of experiment.yaml, by key (``precision.margin``)."""
     chosen = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
     precision = chosen.pop("precision", {})
     return {**chosen, **{f"precision.{key}": value for key, value in precision.items()}}

@@ -1,14 +1,15 @@
 """How many networks the variants of an experiment run on.
 
 In: the keys ``replicates`` and ``precision`` of an experiment.yaml. Out: their types. ``replicates`` is a
-number of networks; ``auto``, as many as the claims need; or a number for each level of one knob that makes
-networks of their own: small networks differ more from one another, and take less time.
+number of networks, or a number for each level of one knob that makes networks of its own: small networks
+differ more from one another, and take less time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from types import MappingProxyType
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
@@ -16,29 +17,23 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.variant import Level
 from torsweep.errors import InputError
-from torsweep.units import Between, DurationNs
 
-AUTO: Literal["auto"] = "auto"
 MOST_REPLICATES = 1000
 
 Seeds = TypeVar("Seeds", range, list[int])
 
-_ACCEPTED = f"a whole number from 1 to {MOST_REPLICATES}, or {AUTO}"
+_ACCEPTED = f"a whole number from 1 to {MOST_REPLICATES}"
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_REPLICATES
 
 
-def _number_or_auto(value: object) -> object:
-    if not _is_number(value) and value != AUTO:
-        raise ValueError(f"expected {_ACCEPTED}")
-    return value
-
-
-def _number_auto_or_levels(value: object) -> object:
+def _number_or_levels(value: object) -> object:
     if not isinstance(value, Mapping):
-        return _number_or_auto(value)
+        if not _is_number(value):
+            raise ValueError(f"expected {_ACCEPTED}")
+        return value
     numbers = next(iter(value.values()), None) if len(value) == 1 else None
     if not isinstance(numbers, Mapping) or not numbers or not all(map(_is_number, numbers.values())):
         raise ValueError(f"expected {_ACCEPTED}, or one {{knob: {{level: whole number}}}}")
@@ -54,19 +49,15 @@ _LEVELS_SCHEMA = {
     "maxProperties": 1,
 }
 
-Replicates = Annotated[
-    Number | Literal["auto"],
-    BeforeValidator(_number_or_auto),
-    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, {"const": AUTO}]}),
-]
-"""A number of networks, or ``auto``: batches of networks are added until the claims are decided."""
-
 ReplicatesByLevel = Annotated[
-    Number | Literal["auto"] | Mapping[str, Mapping[Level, Number]],
-    BeforeValidator(_number_auto_or_levels),
-    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, {"const": AUTO}, _LEVELS_SCHEMA]}),
+    Number | Mapping[str, Mapping[Level, Number]],
+    BeforeValidator(_number_or_levels),
+    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, _LEVELS_SCHEMA]}),
 ]
-"""The same, or ``{knob: {level: number}}``: a number of networks for each level of a knob."""
+"""A number of networks, or ``{knob: {level: number}}``: one for each level of a knob."""
+
+SAME_FOR_ALL: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+"""No level has a number of networks of its own."""
 
 
 def numbers_by_level(replicates: ReplicatesByLevel) -> Mapping[str, Mapping[str, int]]:
@@ -131,37 +122,26 @@ def _rising(looks: Mapping[int, float]) -> Mapping[int, float]:
 
 
 class Precision(Section):
-    """How many networks ``replicates: auto`` takes."""
+    """Which differences count, and what has been looked at."""
 
-    networks: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 96
-    """The most networks."""
-    batch: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 8
-    """Networks that are added between two interim analyses."""
-    core_time: Annotated[DurationNs, Between("0 s", "8760 h")] | None = None
-    """No networks are added once runs have taken this much time of a core."""
     margin: Margin = NO_DIFFERENCE_BELOW
-    """A smaller relative difference counts as no difference, also where ``replicates`` is a number."""
+    """A smaller relative difference counts as no difference."""
     looks: Annotated[Mapping[NetworkCount, SpentShare], AfterValidator(_rising), _LOOKS_SCHEMA] = Field(
         default_factory=dict
     )
     """Numbers of networks at which somebody has seen the verdicts, and may add networks, and the share of the
     error that was spent by then; `torsweep compare` keeps them."""
 
-    @property
-    def interim(self) -> tuple[int, ...]:
-        """The numbers of networks of the interim analyses; the last is the most there may be."""
-        return (*range(self.batch, self.networks, self.batch), self.networks)
 
-
-def most_networks(replicates: ReplicatesByLevel, precision: Precision) -> int:
+def most_networks(replicates: ReplicatesByLevel) -> int:
     """The most networks that a variant may run on."""
     if isinstance(replicates, Mapping):
         return max(number for numbers in replicates.values() for number in numbers.values())
-    return precision.networks if replicates == AUTO else int(replicates)
+    return int(replicates)
 
 
 def replicates_text(replicates: ReplicatesByLevel) -> str:
-    """``8``, ``auto``, or ``64 (scale 0.003), 8 (scale 0.05)``."""
+    """``8``, or ``64 (scale 0.003), 8 (scale 0.05)``."""
     levels = [
         f"{number} ({knob} {level})"
         for knob, numbers in numbers_by_level(replicates).items()

@@ -191,7 +191,11 @@ class Arguments:
         if SOURCES_JOINED_BY in wildcards.engine:
             plan = self._paths.sources_plan(wildcards)
             return in_braces([*plan.made(), *plan.standing()])
-        return self._run_directories(wildcards, self._paths.seeds_of(wildcards))
+        folder = PlanPath.of(wildcards).run_directory
+        own_seeds = self._paths.experiment(wildcards.experiment).own_seeds
+        return " ".join(
+            str(folder(one, seeds_in_braces(own_seeds(one)))) for one in self._paths.variants(wildcards)
+        )
 
     def sources(self, wildcards: Any) -> str:
         """``--sources A,B``, where a plan has several."""
@@ -210,21 +214,6 @@ class Arguments:
             return {}
         runs = self._paths.sources_plan(wildcards).standing()
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
-
-    def interim_runs(self, wildcards: Any) -> str:
-        """The directories of the runs of the batch that an interim analysis is the first to see."""
-        return self._run_directories(wildcards, self._paths.batch(wildcards))
-
-    def _run_directories(self, wildcards: Any, seeds: range) -> str:
-        plan, own_seeds = PlanPath.of(wildcards), self._paths.experiment(wildcards.experiment).own_seeds
-        return " ".join(
-            str(plan.run_directory(one, seeds_in_braces(own_seeds(one, seeds))))
-            for one in self._paths.variants(plan)
-        )
-
-    def interim_previous(self, wildcards: Any, input: Any) -> str:
-        """``--previous FILE``, but for the first interim analysis."""
-        return f"--previous {input.previous[0]}" if input.previous else ""
 
     def networks(self, wildcards: Any) -> str:
         """The folders of a plan's networks."""

@@ -7,11 +7,9 @@ In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths in the t
 from __future__ import annotations
 
 import functools
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -94,18 +92,16 @@ class Paths:
     """The files of this folder's experiments under one set of overrides.
 
     Methods that take ``wildcards`` are input functions of rules; they read the attributes that the paths of
-    the results tree give (experiment, engine, era, network, plan, seed, variant). ``checkpoints`` are
-    Snakemake's; they say how many networks a plan with ``replicates=auto`` ends with.
+    the results tree give (experiment, engine, era, network, plan, seed, variant).
     """
 
-    def __init__(self, config: Mapping[str, Any], checkpoints: Any = None) -> None:
+    def __init__(self, config: Mapping[str, Any]) -> None:
         if RESULTS.exists() and not RESULTS.is_dir():
             raise OutputError(f"{RESULTS}: is no folder; results go there")
         self.overrides = Overrides.read(config)
         self.experiment_settings = experiment_overrides(config)
         """The overrides that are keys of experiment.yaml."""
         self.builds = Builds(self.overrides.tor_source)
-        self._checkpoints = checkpoints
         self._skipped: set[str] = set()
         self._public_tor_read = False
         self._experiments: dict[str, Experiment] = {}
@@ -274,15 +270,11 @@ class Paths:
         sources, those runs that are made where they are missing."""
         if SOURCES_JOINED_BY in plan.engine:
             return [f"{run}/{PROVENANCE_FILE}" for run in self.sources_plan(plan).made()]
-        return self.runs_on(PlanPath.of(plan), self.seeds_of(plan))
-
-    def runs_on(self, plan: PlanPath, seeds: range) -> list[str]:
-        """The manifests of the runs of a plan on the networks of ``seeds``."""
-        own_seeds = self.experiment(plan.experiment).own_seeds
+        experiment, folder = self.experiment(plan.experiment), PlanPath.of(plan).run_directory
         return [
-            f"{plan.run_directory(one, seed)}/{PROVENANCE_FILE}"
+            f"{folder(one, seed)}/{PROVENANCE_FILE}"
             for one in self.variants(plan)
-            for seed in own_seeds(one, seeds)
+            for seed in experiment.own_seeds(one)
         ]
 
     def variants(self, plan: Any) -> tuple[Variant, ...]:
@@ -303,44 +295,8 @@ class Paths:
             for run in (*of_sources.made(), *of_sources.standing()):
                 seeds_of.setdefault(run.parents[1].name, set()).add(int(run.parent.name))
             return {key: sorted(seeds) for key, seeds in seeds_of.items()}
-        own_seeds, seeds = self.experiment(plan.experiment).own_seeds, self.seeds_of(plan)
-        return {one.network_key(plan.network): own_seeds(one, seeds) for one in self.variants(plan)}
-
-    def seeds_of(self, plan: Any) -> range:
-        """The seeds of a plan's networks, as many as its claims take where their number is left to them;
-        those of the level with most, where each has a number of its own.
-
-        Snakemake ends the call at an interim analysis that has not been made yet, and repeats it afterwards.
-        """
-        experiment = self.experiment(plan.experiment)
-        for networks in experiment.interim[:-1]:
-            levels = asdict(PlanPath.of(plan))
-            analysis = self._checkpoints.interim_analysis.get(**levels, networks=networks).output.analysis
-            if json.loads(Path(analysis).read_text(encoding="utf-8"))["enough"]:
-                return experiment.seeds_of(networks)
-        return experiment.seeds_of(experiment.interim[-1]) if experiment.interim else experiment.seeds
-
-    def interim_runs(self, wildcards: Any) -> list[str]:
-        """The manifests of the runs of the batch that an interim analysis is the first to see."""
-        return self.runs_on(PlanPath.of(wildcards), self.batch(wildcards))
-
-    def interim_previous(self, wildcards: Any) -> list[str]:
-        """The file of the interim analysis before; none for the first."""
-        earlier = self._earlier(wildcards)
-        return [str(PlanPath.of(wildcards).stage("interim") / f"{earlier[-1]}.json")] if earlier else []
-
-    def batch(self, wildcards: Any) -> range:
-        """The seeds that an interim analysis is the first to see."""
-        earlier = self._earlier(wildcards)
-        seeds = self.experiment(wildcards.experiment).seeds_of(int(wildcards.networks))
-        return seeds[earlier[-1] if earlier else 0 :]
-
-    def _earlier(self, wildcards: Any) -> list[int]:
-        sizes, networks = self.experiment(wildcards.experiment).interim, int(wildcards.networks)
-        if networks not in sizes:
-            accepted = ", ".join(map(str, sizes)) or "none, as replicates is a number"
-            raise InputError("has no interim analysis", key="networks", value=networks, accepted=accepted)
-        return [size for size in sizes if size < networks]
+        own_seeds = self.experiment(plan.experiment).own_seeds
+        return {one.network_key(plan.network): own_seeds(one) for one in self.variants(plan)}
 
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""

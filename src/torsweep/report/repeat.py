@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torsweep import __version__
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment
-from torsweep.config.replicates import AUTO, numbers_by_level
+from torsweep.config.replicates import numbers_by_level
 from torsweep.home import CHECKOUT
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.runsets.reading import SOURCES_JOINED_BY, Provenance
@@ -31,13 +31,13 @@ def repeat_overrides(
 ) -> dict[str, str]:
     """What ``snakemake --config`` has to say so that runs and verdicts are those of ``provenance``.
 
-    ``experiment`` has ``settings``, such as ``precision.batch``, applied; ``live_tor`` the file of public
+    ``experiment`` has ``settings``, such as ``precision.margin``, applied; ``live_tor`` the file of public
     Tor beside them.
     """
     engines = provenance.engine.replace(SOURCES_JOINED_BY, SEPARATOR)
     warm_up_ns, duration_ns = provenance.warm_up_ns, provenance.duration_ns
     precision = {key.removeprefix(_PRECISION): value for key, value in settings.items() if _PRECISION in key}
-    replicates = AUTO if experiment.interim else str(len(provenance.seeds))
+    replicates = str(len(provenance.seeds))
     listed = ", ".join(f"{key}: {value}" for key, value in precision.items())
     # Where nothing has run yet, runs of tor that others are compared with are not taken, but made.
     of_tor = SEPARATOR in engines and any(source.runs_tor for source in parse_sources(engines))

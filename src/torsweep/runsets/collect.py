@@ -28,7 +28,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.knobs import network_levels
-from torsweep.config.replicates import AUTO, ReplicatesByLevel, first_seeds
+from torsweep.config.replicates import SAME_FOR_ALL, ReplicatesByLevel, first_seeds
 from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_text
 from torsweep.engines.cell_ring import scan_cells
@@ -84,7 +84,7 @@ TOR_PART = ", tor "
 
 
 def gather_provenance(
-    runs: Sequence[Run], network: str, plan: str, replicates: ReplicatesByLevel = AUTO
+    runs: Sequence[Run], network: str, plan: str, replicates: ReplicatesByLevel = SAME_FOR_ALL
 ) -> Provenance:
     """The provenance of ``runs`` together.
 
@@ -269,7 +269,7 @@ def collect(
     *,
     network: str,
     plan: str = "main",
-    replicates: ReplicatesByLevel = AUTO,
+    replicates: ReplicatesByLevel = SAME_FOR_ALL,
 ) -> Provenance:
     """Write the tables of these runs to ``out``; see the module's docstring.
 

@@ -6,7 +6,7 @@ its simulations (:mod:`torsweep.runsets.imported`). Out: :class:`Run`, and its t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_frame
-from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 
 GIVEN = "tornettools"
@@ -110,9 +109,3 @@ def with_paths(streams: pl.DataFrame, run_directory: Path) -> pl.DataFrame:
     names = {name: pl.col("path").str.extract(pattern) for name, pattern in parts.items()}
     paths = circuits.select("client", "circuit", **names)
     return streams.join(paths, on=["client", "circuit"], how="left", maintain_order="left")
-
-
-def core_seconds(run_directories: Sequence[Path]) -> float:
-    """What the runs took of a core, seconds, as their engines say."""
-    documents = (read_json(directory / PROVENANCE_FILE) for directory in run_directories)
-    return sum(float(document.get("wall_s") or 0.0) for document in documents)

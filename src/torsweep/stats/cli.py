@@ -1,8 +1,7 @@
 """``torsweep results``: gather runs, summarise them, judge the claims.
 
     torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
-    torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
-    torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
+    torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set KEY=VALUE]
 
 ``torsweep results draw`` draws from a summary.
 """
@@ -14,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.storage.folders import SUMMARIES_FOLDER, TABLES_FOLDER, OutputFile, OutputFolder
+from torsweep.storage.folders import SUMMARIES_FOLDER, TABLES_FOLDER, OutputFolder
 
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
@@ -38,11 +37,11 @@ def collect_command(
     ] = None,
 ) -> None:
     """Gather finished runs into one table each of streams, relays and progress."""
-    from torsweep.config.replicates import AUTO, read_replicates
+    from torsweep.config.replicates import SAME_FOR_ALL, read_replicates
     from torsweep.runsets.collect import collect
     from torsweep.runsets.sources import open_runs, parse_sources
 
-    numbers = AUTO if replicates is None else read_replicates(replicates)
+    numbers = SAME_FOR_ALL if replicates is None else read_replicates(replicates)
     opened = runs if sources is None else open_runs(runs, parse_sources(sources))
     provenance = collect(opened, out, network=network, plan=plan, replicates=numbers)
     typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")
@@ -52,42 +51,6 @@ ExperimentName = Annotated[str, typer.Argument(help="Name of an experiment, or i
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
 ]
-
-
-@results_app.command("interim")
-def interim_command(
-    experiment: ExperimentName,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the newest batch.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            parser=OutputFile("torsweep-interim"), help="File to write: whether the claims are decided."
-        ),
-    ],
-    network: Annotated[str, typer.Option(help="Name of the network configuration.")],
-    plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
-    previous: Annotated[
-        Path | None, typer.Option(help="The interim analysis before this one; left out for the first.")
-    ] = None,
-    settings: Settings = None,
-) -> None:
-    """Say whether the networks so far decide the claims, or another batch is to follow."""
-    from tempfile import TemporaryDirectory
-
-    from torsweep.config.experiment import load_experiment
-    from torsweep.config.reading import parse_settings
-    from torsweep.runsets.collect import collect
-    from torsweep.runsets.reading import PlanTables
-    from torsweep.runsets.run import core_seconds
-    from torsweep.stats.growth import analyse_batch
-
-    spec = load_experiment(experiment, parse_settings(settings))
-    with TemporaryDirectory() as scratch:
-        tables = Path(scratch, "tables")
-        collect(runs, tables, network=network, plan=plan)
-        interim = analyse_batch(PlanTables.open(tables), spec, previous, core_seconds(runs))
-    interim.write(out)
-    typer.echo(f"torsweep: {spec.name}, {interim.line()}")
 
 
 @results_app.command("summarize")
@@ -110,11 +73,10 @@ def summarize_command(
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
     from torsweep.runsets.reading import PlanTables
-    from torsweep.stats.summarize import summarize, write_summary
+    from torsweep.stats.summarize import make_summary
 
     spec = load_experiment(experiment, parse_settings(settings))
-    summary = summarize(PlanTables.open(tables), spec, live_tor)
-    write_summary(summary, out)
+    summary = make_summary(PlanTables.open(tables), spec, out, live_tor)
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         typer.echo(f"{verdict.claim}{where}: {verdict.verdict}, {verdict.reason}")

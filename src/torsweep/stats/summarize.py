@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -25,6 +26,7 @@ from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
+from torsweep.stats.look_record import read_looks, record_look
 from torsweep.stats.statistic import Analysis, statistics, write_csv
 from torsweep.stats.text import (
     TextTable,
@@ -38,6 +40,8 @@ from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
 from torsweep.storage.manifest import with_checksums
+
+NO_LOOKS: Mapping[int, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -81,17 +85,37 @@ def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = No
     )
 
 
-def summarize(tables: PlanTables, experiment: Experiment, public: Path | None = None) -> Summary:
+def summarize(
+    tables: PlanTables,
+    experiment: Experiment,
+    public: Path | None = None,
+    looks: Mapping[int, float] = NO_LOOKS,
+) -> Summary:
     """The summary of ``tables``, a plan of ``experiment``, beside the file ``public`` of public Tor.
 
-    Raises InputError as :func:`analyse` does, and for a number of networks at which ``replicates: auto`` has
-    no interim analysis.
+    ``looks`` are those at summaries of fewer networks, where the experiment keeps none itself. Raises
+    InputError as :func:`analyse` does.
     """
     analysis = analyse(tables, experiment, public)
     if SOURCE not in analysis.levels:
-        analysis.design = Design.of(experiment)
-        analysis.design.check(len(tables.provenance.seeds))
+        networks = len(tables.provenance.seeds)
+        earlier = {many: share for many, share in looks.items() if many < networks}
+        analysis.design = Design.after(experiment.precision.looks or earlier, networks)
     return summary_of(analysis)
+
+
+def make_summary(
+    tables: PlanTables, experiment: Experiment, out: Path, public: Path | None = None
+) -> Summary:
+    """Write the summary of :func:`summarize` into ``out``, where a summary of fewer networks may be: its
+    verdicts have been seen, which the intervals of the claims allow for."""
+    looks = read_looks(out / PLAN_FILE)
+    summary = summarize(tables, experiment, public, looks)
+    write_summary(summary, out)
+    networks = len(tables.provenance.seeds)
+    if networks > 1 and SOURCE not in summary.analysis.levels and networks > max(looks, default=0):
+        record_look(out / PLAN_FILE, Design(tuple(looks), tuple(looks.values())), networks)
+    return summary
 
 
 def summary_of(analysis: Analysis) -> Summary:
@@ -181,21 +205,12 @@ def _opening(summary: Summary) -> tuple[str, ...]:
 
 
 def _growth(summary: Summary) -> str:
-    design, networks = summary.analysis.design, len(summary.provenance.seeds)
-    interim = design.interim
-    taken = ", ".join(str(number) for number in interim if number <= networks)
-    if interim[-1] == networks and design.spent:
-        return (
-            f"The verdicts may be looked at while networks are added; they have been with {taken}. The "
-            "intervals of the claims allow for that, and for more looks; all other intervals are computed as "
-            "if the number of networks had been fixed."
-        )
-    why = "the budget was spent" if any(each.open for each in summary.verdicts) else "no claim was open"
+    networks = len(summary.provenance.seeds)
+    taken = ", ".join(str(number) for number in summary.analysis.design.interim if number <= networks)
     return (
-        f"Networks were added in batches until {why}, with interim analyses at {taken} of at most "
-        f"{interim[-1]}: the intervals of the claims allow for all of these, so that they have the stated "
-        "confidence although the data decided how many networks there are; all other intervals are computed "
-        "as if that number had been fixed."
+        f"The verdicts may be looked at while networks are added; they have been with {taken}. The intervals "
+        "of the claims allow for that, and for more looks; all other intervals are computed as if the number "
+        "of networks had been fixed."
     )
 
 

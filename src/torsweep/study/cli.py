@@ -273,7 +273,7 @@ def _print_result(play: Play, about: str) -> None:
 
     from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design
-    from torsweep.study.look_record import record_look
+    from torsweep.stats.look_record import record_look
     from torsweep.study.verdict import print_verdict
 
     tornets, experiment = play.study.tornets, play.study.experiment()

@@ -67,9 +67,8 @@ def compare_imports(
     claims = _claims(
         replace(opened, kinds=PERF_KINDS), [each.name for each in both], warm_up or USUAL_WARM_UP
     )
-    analysis = Analysis(
-        opened, dict([(IMPORT, both[0].name)]), NO_DIFFERENCE_BELOW, claims, public=tor_metrics
-    )
+    levels: Levels = {IMPORT: both[0].name}
+    analysis = Analysis(opened, levels, NO_DIFFERENCE_BELOW, claims, public=tor_metrics)
     write_summary(summary_of(analysis), summary)
     for figure in FIGURES:
         draw_figure(figure, summary, figures / figure)

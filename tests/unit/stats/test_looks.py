@@ -14,7 +14,7 @@ from torsweep.stats.claims.judging import YES, Inquiry, Question, above, below, 
 from torsweep.stats.inference.interim import FIRST_SHARE, Design, confidences, grown_share
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.inference.power import smallest_shown
-from torsweep.study.look_record import with_look
+from torsweep.stats.look_record import with_look
 
 CLAIM = AnyChange(id="web", text="A.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb"))
 LINES, SPREAD = 4, 0.1
@@ -88,18 +88,6 @@ def test_the_first_look_costs_little_and_later_ones_are_kept() -> None:
     grown = first.look(16)
     assert grown.shares == pytest.approx({8: 0.8, 16: 0.9})
     assert grown.look(12) is grown, "fewer networks than have been seen are no further look"
-
-
-def test_auto_spends_what_earlier_looks_have_left() -> None:
-    design = Design().look(10).planned((8, 16, 24, 32, 40))
-    shares = list(design.shares.items())
-    assert shares[:2] == [(8, 0.0), (10, 0.8)]
-    assert [number for number, _ in shares] == [8, 10, 16, 24, 32, 40]
-    assert shares[-1][1] == pytest.approx(1)
-    assert [share for _, share in shares] == sorted(share for _, share in shares)
-    values = np.random.default_rng(49).normal(size=16)
-    assert not design.interval(values[:8], 0.95).known, "nothing is spent there"
-    assert design.interval(values[:10], 0.95).known
 
 
 def test_a_study_is_not_looked_at_with_fewer_networks_than_before() -> None:

@@ -14,8 +14,10 @@ from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import verdicts
+from torsweep.stats.inference.interim import FIRST_SHARE, FIXED
 from torsweep.stats.statistic import statistics
-from torsweep.stats.summarize import analyse, summarize, write_summary
+from torsweep.stats.summarize import analyse, make_summary, summarize, write_summary
+from torsweep.stats.verdicts import read_claims
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 
@@ -157,3 +159,23 @@ def test_tables_of_another_plan_are_refused(experiment, tmp_path):
     collect(others, tmp_path / "no", network="ci")
     with pytest.raises(InputError, match="lacks the baseline"):
         summarize(PlanTables.open(tmp_path / "no"), experiment)
+
+
+def test_a_sweep_that_grows_allows_for_the_summary_of_fewer_networks(experiment, tmp_path):
+    """The first is that of a fixed number; made again, it is the same, and counts as one look."""
+    plans = [
+        gathered(write_sweep(tmp_path / name / "runs", run_seeds=seeds, size=SMALL), tmp_path / name)
+        for name, seeds in (("few", (1, 2, 3)), ("more", (1, 2, 3, 4)))
+    ]
+    out = tmp_path / "summary"
+    for _ in range(2):
+        assert make_summary(plans[0], experiment, out).analysis.design == FIXED
+    assert json.loads((out / "looks.json").read_text()) == {"3": FIRST_SHARE}
+    grown = make_summary(plans[1], experiment, out)
+    assert read_claims(out).interim == (3, 4)
+    bounds = [
+        next(each for verdict in summary.verdicts for each in verdict.comparisons if each.interval.known)
+        for summary in (grown, summarize(plans[1], experiment))
+    ]
+    width, fixed = (each.simultaneous.high - each.simultaneous.low for each in bounds)
+    assert width != fixed

@@ -89,7 +89,7 @@ def test_a_name_that_no_target_can_have_is_refused(tmp_path, name):
     assert not (tmp_path / "study").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "run", "interim_analysis"])
+@pytest.mark.parametrize("name", ["report", "run", "collect_tables"])
 def test_a_name_of_a_rule_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=f"is the name of a rule of the pipeline, got '{name}'"):
         new_study(tmp_path / "study", name)

@@ -208,14 +208,6 @@ class Verdict:
     any_shows: bool = False
     can_show: str = ""
 
-    @property
-    def open(self) -> bool:
-        """Whether more networks could decide the claim: it is inconclusive, or each of its comparisons counts
-        for itself and one is unclear, and no number is missing."""
-        unclear = [c for c in self.comparisons if c.shows == UNCLEAR]
-        undecided = self.verdict == INCONCLUSIVE or self.any_shows
-        return undecided and not all(np.isnan(c.interval.mean) for c in unclear)
-
 
 @dataclass(frozen=True)
 class Inquiry:

@@ -1,9 +1,8 @@
 """Intervals of a comparison that is looked at while networks are added.
 
 In: one number for each network, in the order in which the networks were added, and the numbers of networks at
-which there is a look: an interim analysis of ``replicates: auto``, or a verdict that a user was shown. Out:
-an :class:`~torsweep.stats.inference.intervals.Interval` whose confidence holds although somebody looked, and
-could have stopped, earlier.
+which somebody has looked at a verdict. Out: an :class:`~torsweep.stats.inference.intervals.Interval` whose
+confidence holds although somebody looked, and could have stopped, earlier.
 
 The t-intervals of all looks cover the mean *together* with the stated confidence (repeated confidence
 intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so that a
@@ -12,12 +11,10 @@ confidence too, and it can only shrink: no later look reverses a decision. If th
 least one of the intervals has missed the value; the last interval is then used. A look at values that were
 all alike says nothing of the spread and is passed over, unless it is the last.
 
-The error is spent bit by bit (Lan and DeMets, Biometrika 70, 1983, 659–663). ``replicates: auto`` states its
-looks and the most networks beforehand, and spends by the function that Lan and DeMets take after O'Brien and
-Fleming: hardly anything at first, and the last intervals are nearly as narrow as those of a fixed number. A
-user who adds networks states neither. The first look then spends :data:`FIRST_SHARE` of the error, so that
-who never grows the comparison pays little (5 % of the interval's width with 8 networks), and the look at n
-networks has spent all but the part (1 − FIRST_SHARE) · first / n, however many more will come.
+The error is spent bit by bit (Lan and DeMets, Biometrika 70, 1983, 659–663). A user who adds networks states
+neither the looks nor the most networks beforehand. The first look spends :data:`FIRST_SHARE` of the error, so
+that who never grows the comparison pays little (5 % of the interval's width with 8 networks), and the look at
+n networks has spent all but the part (1 − FIRST_SHARE) · first / n, however many more will come.
 
 The bounds follow from the recursive integration of Armitage, McPherson and Rowe (Journal of the Royal
 Statistical Society A 132, 1969, 235–244) for known variance; a bound's p-value is then taken to the
@@ -27,7 +24,7 @@ t-distribution of the analysis (the significance level approach of Pocock, Biome
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,23 +32,13 @@ import numpy.typing as npt
 from scipy import special
 
 from torsweep.config.experiment import Experiment
-from torsweep.errors import InputError
-from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
+from torsweep.stats.inference.intervals import Interval, t_interval
 
 NODES = 256
 """Points of the Gauss–Legendre rule between the bounds of a look; 128 give the same six digits."""
 
 FARTHEST_Z = 12.0
 """No bound is farther out: beyond it lies less than 1e-32 of a normal distribution."""
-
-Spending = Callable[[float, float], float]
-"""(share of the networks from 0 to 1, error of all analyses) → error spent by then."""
-
-
-def obrien_fleming_spending(share: float, error: float) -> float:
-    """Twice what each of two one-sided tests of half the error spends: 4 (1 − Φ(z(1 − error/4) / √share))."""
-    return float(4 * special.ndtr(special.ndtri(error / 4) / np.sqrt(share)))
-
 
 FIRST_SHARE = 0.8
 """The share of the error that the first look of a comparison spends that may be looked at again."""
@@ -62,25 +49,11 @@ def grown_share(first: int, networks: int) -> float:
     return 1 - (1 - FIRST_SHARE) * first / networks
 
 
-def interim_confidences(
-    networks: Sequence[int],
-    confidence: float,
-    spending: Spending = obrien_fleming_spending,
-) -> npt.NDArray[np.float64]:
-    """Two-sided confidence of the t-interval at each look, at ``networks``, which rise.
-
-    The last entry is the most networks there may be. With one look it is ``confidence`` itself.
-    """
-    error = 1 - confidence
-    return confidences(
-        networks, [spending(each / networks[-1], error) / error for each in networks], confidence
-    )
-
-
 def confidences(
     networks: Sequence[int], spent: Sequence[float], confidence: float
 ) -> npt.NDArray[np.float64]:
-    """The same where the shares ``spent`` of the error are spent by each look."""
+    """Two-sided confidence of the t-interval at each look, at ``networks``, which rise; ``spent`` are the
+    shares of the error spent by each."""
     shares = np.asarray(networks, dtype=float) / networks[-1]
     error = np.asarray(spent) * (1 - confidence)
     return 2 * special.ndtr(normal_bounds(shares, np.diff(error, prepend=0.0))) - 1
@@ -139,28 +112,27 @@ IntervalOf = Callable[[np.ndarray, float], Interval]
 
 @dataclass(frozen=True)
 class Design:
-    """``interim`` are the numbers of networks at which a comparison is looked at; none: a fixed number.
-
-    ``spent`` are the shares of the error spent by each look; none: those of O'Brien and Fleming.
-    """
+    """``interim`` are the numbers of networks at which a comparison is looked at, ``spent`` the shares of the
+    error spent by each; none: a fixed number."""
 
     interim: tuple[int, ...] = ()
     spent: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, experiment: Experiment) -> Design:
-        """The design of ``experiment``: its earlier looks, and those that ``replicates`` plans."""
-        design = cls(tuple(experiment.precision.looks), tuple(experiment.precision.looks.values()))
-        if experiment.interim:
-            return design.planned(experiment.interim)
-        return design.look(len(experiment.seeds)) if design.interim else design
+        """The design of ``experiment``: its earlier looks, and one at its networks."""
+        return cls.after(experiment.precision.looks, len(experiment.seeds))
+
+    @classmethod
+    def after(cls, looks: Mapping[int, float], networks: int) -> Design:
+        """That of one more look, at ``networks``; that of a fixed number where there has been none."""
+        design = cls(tuple(looks), tuple(looks.values()))
+        return design.look(networks) if looks else design
 
     @property
     def shares(self) -> dict[int, float]:
         """The share of the error spent by each look."""
-        error = 1 - CONFIDENCE
-        planned = (obrien_fleming_spending(each / self.interim[-1], error) / error for each in self.interim)
-        return dict(zip(self.interim, self.spent or planned, strict=True))
+        return dict(zip(self.interim, self.spent, strict=True))
 
     def look(self, networks: int) -> Design:
         """With one more look, which nobody planned, at ``networks``; the same where it has been, or where
@@ -168,33 +140,8 @@ class Design:
         if self.interim and networks <= self.interim[-1]:
             return self
         first = self.interim[0] if self.interim else networks
-        spent = tuple(self.shares.values())
-        return Design((*self.interim, networks), (*spent, max(grown_share(first, networks), *spent, 0.0)))
-
-    def planned(self, interim: tuple[int, ...]) -> Design:
-        """With looks planned at ``interim``, which spend what is left by the function after O'Brien and
-        Fleming; those before the last look that has been spend nothing."""
-        if not self.interim:
-            return Design(interim)
-        before = self.shares
-        last, left = self.interim[-1], 1 - self.spent[-1]
-        for networks in interim:
-            if networks > last:
-                share = obrien_fleming_spending(networks / interim[-1], left * (1 - CONFIDENCE))
-                before[networks] = 1 - left + share / (1 - CONFIDENCE)
-            else:
-                earlier = [share for number, share in before.items() if number <= networks]
-                before[networks] = max(earlier, default=0.0)
-        numbers = tuple(sorted(before))
-        return Design(numbers, tuple(before[number] for number in numbers))
-
-    def check(self, networks: int) -> None:
-        """Raise InputError unless a comparison of ``networks`` networks is one that this design can leave."""
-        if self.interim and networks not in self.interim:
-            accepted = ", ".join(map(str, self.interim))
-            raise InputError(
-                "is no number of networks of an interim analysis", value=networks, accepted=accepted
-            )
+        share = max(grown_share(first, networks), *self.spent, 0.0)
+        return Design((*self.interim, networks), (*self.spent, share))
 
     def interval(self, values: np.ndarray, confidence: float, of: IntervalOf = t_interval) -> Interval:
         """The interval of ``values`` (one for each network) by ``of``, corrected for all looks so far."""
@@ -232,5 +179,4 @@ _MOST_LEVEL = 1 - 1e-12
 
 @functools.cache
 def _levels(interim: tuple[int, ...], spent: tuple[float, ...], confidence: float) -> tuple[float, ...]:
-    levels = confidences(interim, spent, confidence) if spent else interim_confidences(interim, confidence)
-    return tuple(float(level) for level in levels)
+    return tuple(float(level) for level in confidences(interim, spent, confidence))

@@ -1,7 +1,7 @@
 """The looks at a comparison: with how many networks its verdicts have been printed.
 
-In: a study's folder. Out: ``looks.json`` beside its experiment.yaml, and the design that allows for another
-look (:mod:`torsweep.stats.inference.interim`).
+In: a file of a study or a summary. Out: ``looks.json`` beside it, and the design that allows for another look
+(:mod:`torsweep.stats.inference.interim`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torsweep.storage import write_text
 LOOKS_FILE = "looks.json"
 
 
-def read_looks(experiment_file: Path) -> dict[int, float]:
-    """The share of the error spent by each look at the experiment in this file; empty before the first."""
-    file = experiment_file.with_name(LOOKS_FILE)
+def read_looks(beside: Path) -> dict[int, float]:
+    """The share of the error spent by each look, from the record ``beside`` this file; empty before any."""
+    file = beside.with_name(LOOKS_FILE)
     if not file.is_file():
         return {}
     return dict(validate(Precision, {"looks": read_json(file)}, file).looks)
@@ -35,7 +35,7 @@ def with_look(looks: dict[int, float], networks: int) -> dict[int, float]:
     return Design(tuple(looks), tuple(looks.values())).look(networks).shares
 
 
-def record_look(experiment_file: Path, design: Design, networks: int) -> None:
-    """Keep that the verdicts with so many networks have been printed."""
-    looks = {str(number): share for number, share in design.shares.items() if number <= networks}
-    write_text(experiment_file.with_name(LOOKS_FILE), json.dumps(looks) + "\n")
+def record_look(beside: Path, design: Design, networks: int) -> None:
+    """Keep that the verdicts with so many networks have been shown, in the record ``beside`` this file."""
+    looks = {number: share for number, share in design.look(networks).shares.items() if number <= networks}
+    write_text(beside.with_name(LOOKS_FILE), json.dumps(looks) + "\n")
