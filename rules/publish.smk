@@ -37,7 +37,7 @@ rule publish_plan:
 
 
 rule bundle_plan:
-    """Pack what is published of a plan as one file, which `torsweep verify` checks."""
+    """Pack what is published of a plan as one file."""
     input:
         PUBLISHED,
     output:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from torsweep import __version__
-from torsweep.bundle.cli import bundle_command, publish_command, verify_command
+from torsweep.bundle.cli import bundle_command, publish_command
 from torsweep.chain.cli import chain_command, clocks_command
 from torsweep.demo.cli import demo_command
 from torsweep.doctor.cli import doctor_command
@@ -62,7 +62,6 @@ results_app.command("report")(report_command)
 run_app.command("repeat")(repeat_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)
-app.command("verify")(verify_command)
 app.command("clocks")(clocks_command)
 app.command("chain")(chain_command)
 

@@ -16,8 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "torsweep compare --candidate ../tor@my-branch",
         "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --dry-run",
     ),
-    "doctor": ("torsweep doctor", "torsweep doctor --engine shadow --json"),
-    "verify": ("torsweep verify refill_sweep.zip",),
+    "doctor": ("torsweep doctor", "torsweep doctor --engine shadow"),
     "chain": ("torsweep chain clocks --out results/relay_cost",),
     "network sample": (
         "torsweep network sample ci --seed 1 --out ci-1",
@@ -25,7 +24,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "network describe": (
         "torsweep network describe ci-1",
-        "torsweep network describe ci-1 --experiment scheduler_choice --json",
+        "torsweep network describe ci-1 --experiment scheduler_choice",
     ),
     "latency import": ("torsweep latency import rtts.txt.gz --unit ms --out latency",),
     "bandwidth import": ("torsweep bandwidth import ookla.csv --out bandwidth",),

@@ -21,7 +21,6 @@ def test_the_demo_leaves_a_page_and_figures_and_says_what_to_type(tmp_path, monk
         main(["demo"])
     printed = capsys.readouterr().out
     assert ended.value.code == 0
-    assert "files: 20 of 20 are as they were published" in printed
     assert "web, first byte" in printed
     page, figures = (re.search(rf"^{name} +(\S+)$", printed, re.MULTILINE)[1] for name in ("page", "figures"))
     assert "4 networks" in Path(page).read_text()

@@ -32,7 +32,6 @@ WRITES_NOTHING = {
     "network describe",
     "config check",
     "config knobs",
-    "verify",
     "doctor",
     "clocks",
 }

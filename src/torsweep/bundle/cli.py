@@ -1,6 +1,6 @@
-"""``torsweep run publish`` and ``run bundle``, which gather and pack a plan's results; ``torsweep verify``.
+"""``torsweep run publish`` and ``run bundle``, which gather and pack a plan's results.
 
-In: the command line. Out: a folder, a zip, or what was found on standard output.
+In: the command line. Out: a folder, or a zip.
 """
 
 from __future__ import annotations
@@ -54,21 +54,3 @@ def bundle_command(
     from torsweep.bundle.publish import pack
 
     pack(folder, out)
-
-
-def verify_command(
-    bundle: Annotated[Path, typer.Argument(metavar="ZIP_OR_FOLDER", help="What `snakemake publish` made.")],
-) -> None:
-    """Check a published result: each byte against its checksum, the verdicts against the tables."""
-    from torsweep.bundle.verify import check_claims, check_files, opened
-    from torsweep.errors import TorsweepError
-    from torsweep.units import counted
-
-    with opened(bundle) as folder:
-        findings = check_files(folder)
-        if not findings.problems:
-            findings += check_claims(folder)
-    for line in findings.lines:
-        typer.echo(line)
-    if findings.problems:
-        raise TorsweepError(f"{bundle}: {counted(len(findings.problems), 'problem')}")

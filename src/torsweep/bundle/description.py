@@ -96,3 +96,15 @@ def read_sums(folder: Path) -> dict[str, str]:
     if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())):
         raise InputError("is damaged", file=file, accepted="a line each file, as torsweep writes them")
     return sums
+
+
+def require_whole(folder: Path) -> None:
+    """InputError, with the first difference, unless ``folder`` has the files of its SHA256SUMS, unchanged."""
+    stated, names = read_sums(folder), set(bundle_files(folder)) - {SUMS_FILE}
+    for name in sorted(stated.keys() | names):
+        if name not in names:
+            raise InputError("is missing", file=folder / name)
+        if name not in stated:
+            raise InputError(f"is not in {SUMS_FILE}", file=folder / name)
+        if sha256_of_file(folder / name) != stated[name]:
+            raise InputError(f"has changed: its SHA-256 is not the one in {SUMS_FILE}", file=folder / name)

@@ -18,9 +18,9 @@ from torsweep.bundle.description import (
     Credit,
     bundle_files,
     citation_text,
+    require_whole,
     sums_text,
 )
-from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
@@ -186,10 +186,6 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `provenance.json`: versions, networks, and what each run says about itself
 - `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
-
-torsweep checks the bundle, and works the verdicts out again from the tables:
-
-    torsweep verify FOLDER_OR_ZIP
 
 To make it again, in {repeat_place(experiment)}:
 

@@ -34,9 +34,8 @@ def demo_command(
     """Show what a comparison leaves: a study of real tor that ships, its page and figures (20 s)."""
     from rich.console import Console
 
-    from torsweep.bundle.verify import check_files
+    from torsweep.bundle.description import require_whole
     from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
-    from torsweep.errors import InputError
     from torsweep.formats.archives import unpack_zip
     from torsweep.pipeline.tree import PlanPath
     from torsweep.stats.claims.claim import claims_of
@@ -45,10 +44,7 @@ def demo_command(
 
     with whole_directory(out, STUDY_FOLDER) as folder:
         unpack_zip(BUNDLE, folder)
-        found = check_files(folder)
-        if found.problems:
-            raise InputError(found.problems[0], file=BUNDLE)
-        typer.echo(f"{BUNDLE.name}: {found.lines[-1]}")
+        require_whole(folder)
         tables = next(folder.glob("results/tables/*/*/*/*/*"))
         plan = PlanPath(*tables.parts[-5:])
         file = folder / EXPERIMENTS_DIRECTORY / plan.experiment / EXPERIMENT_FILE

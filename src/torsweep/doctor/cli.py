@@ -1,9 +1,8 @@
 """``torsweep doctor``: what this machine has for each engine, and what it lacks.
 
 In: the command line, PATH and the environment variables that name tools (``TORSWEEP_SHADOW``,
-``TORSWEEP_TGEN``, ``TORSWEEP_ONIONTRACE``: a program, or the folder it is in). Out: tables, or one JSON
-object, on standard output. The exit code is 0 when the engine asked for can run, or without one when any
-can; else 3.
+``TORSWEEP_TGEN``, ``TORSWEEP_ONIONTRACE``: a program, or the folder it is in). Out: tables on standard
+output. The exit code is 0 when the engine asked for can run, or without one when any can; else 3.
 """
 
 from __future__ import annotations
@@ -20,11 +19,8 @@ def doctor_command(
     engine: Annotated[
         str | None, typer.Option(help=f"Look at this engine alone: {', '.join(engine_names())}.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
     """Say which engines can run here, what is missing and how large a network may be."""
-    import json
-
     from rich.console import Console
 
     from torsweep.doctor.diagnose import REQUIRED, diagnose
@@ -32,8 +28,5 @@ def doctor_command(
     if engine is not None and engine not in REQUIRED:
         raise InputError("no such engine", key="--engine", value=engine, accepted=", ".join(REQUIRED))
     diagnosis = diagnose([engine] if engine is not None else list(REQUIRED))
-    if as_json:
-        typer.echo(json.dumps(diagnosis.document(), indent=1, ensure_ascii=False))
-    else:
-        diagnosis.show(Console())
+    diagnosis.show(Console())
     raise typer.Exit(0 if any(outlook.can_run for outlook in diagnosis.outlooks) else 3)

@@ -1,13 +1,13 @@
-"""What this machine has for each engine and what it lacks, for people and for programs.
+"""What this machine has for each engine and what it lacks.
 
 In: names of engines; the tools, this machine, and what each engine's ``entry.py`` says that a network takes.
-Out: a :class:`Diagnosis`: tables on a terminal, or one JSON object.
+Out: a :class:`Diagnosis`, as tables on a terminal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -182,16 +182,6 @@ class Diagnosis:
     machine: Machine
     outlooks: tuple[Outlook, ...]
 
-    def document(self) -> dict[str, object]:
-        """The JSON object: sizes in bytes, null for what is not known or not limited."""
-        return {
-            "format": "torsweep-doctor",
-            "format_version": 3,
-            "tools": [_tool_document(state) for state in self.tools],
-            "machine": asdict(self.machine),
-            "engines": [_engine_document(outlook) for outlook in self.outlooks],
-        }
-
     def show(self, console: Console) -> None:
         """Print three tables, then each problem on a line of its own."""
         tables = [_tool_table(self.tools)] if self.tools else []
@@ -240,39 +230,6 @@ def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
     if built:
         problems.append(f"{', '.join(built)}: not built; {BUILD_TOR}")
     return problems
-
-
-def _tool_document(state: ToolState) -> dict[str, object]:
-    kind, tool = TOOL_KINDS[state.name], state.tool
-    return {
-        "name": state.name,
-        "found": tool is not None,
-        "usable": not state.problem,
-        "path": str(tool.path) if tool is not None else None,
-        "version": tool.version if tool is not None else None,
-        "told": tool.version_line if tool is not None else None,
-        "patched": kind.built if tool is not None else None,
-        "least_version": kind.least_text or None,
-        "needed_by": state.needed_by,
-        "purpose": kind.purpose,
-        "guide": kind.guide,
-        "problem": state.problem or None,
-    }
-
-
-def _engine_document(outlook: Outlook) -> dict[str, object]:
-    return {
-        "name": outlook.engine,
-        "can_run": outlook.can_run,
-        "problems": list(outlook.problems),
-        "trial": outlook.trial or None,
-        "networks": {name: lacking or None for name, lacking in outlook.networks.items()},
-        "largest_network": {
-            "of": REFERENCE_NETWORK,
-            "times": outlook.scale,
-            "bound": outlook.bound or None,
-        },
-    }
 
 
 def _tool_table(tools: Sequence[ToolState]) -> Table:

@@ -122,7 +122,6 @@ def import_relays(
 @network_app.command("describe")
 def describe_command(
     directory: Annotated[Path, typer.Argument(help="A network directory.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     experiment: Annotated[
         str, typer.Option(help="Whose clients ask: the name of an experiment, or its experiment.yaml.")
     ] = "refill_sweep",
@@ -134,9 +133,6 @@ def describe_command(
     ] = None,
 ) -> None:
     """Say what a network is like: capacity, latencies, bandwidths, load."""
-    import json
-    from dataclasses import asdict
-
     from torsweep.config.experiment import load_experiment
     from torsweep.network import describe as description
     from torsweep.network.model import NETWORK_FILE, read_network
@@ -151,14 +147,7 @@ def describe_command(
     if not network.relays:
         file = directory / NETWORK_FILE
         raise InputError("is empty", file=file, key="relays", accepted="one relay or more")
-    described = description.describe(network, latencies, loaded.traffic)
-    if not as_json:
-        description.print_description(described)
-    fitted = None
+    description.print_description(description.describe(network, latencies, loaded.traffic))
     if fit_load is not None:
         fitted = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
-    if as_json:
-        more = {} if fitted is None else {"fitted_load": asdict(fitted)}
-        print(json.dumps({**described.document(), **more}, indent=1))
-    elif fitted is not None:
         print(fitted.conclusion)

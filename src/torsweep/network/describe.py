@@ -9,7 +9,7 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -98,10 +98,6 @@ class Description:
     load: dict[str, Offered]
     by_weight: ByWeight | None
     regime: Regime
-
-    def document(self) -> dict[str, Any]:
-        """The description as plain values, for JSON."""
-        return {"levels": list(LEVELS), **asdict(self)}
 
 
 def pauses(web: ClientTraffic | None) -> bool:

@@ -14,6 +14,7 @@ import yaml
 
 from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.stamped import stamp
+from torsweep.bundle.description import require_whole
 
 
 def test_everything_is_there_with_its_checksum(published):
@@ -163,17 +164,7 @@ def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(plan, pu
         if file.is_file() and file.name != ".torsweep":
             file.unlink()
     assert torsweep(*plan.publish(emptied))[0] == 0
-    assert torsweep("verify", emptied)[0] == 0
-
-
-def test_a_folder_that_is_not_as_it_was_published_is_not_packed(published, torsweep, tmp_path):
-    folder = tmp_path / "changed"
-    shutil.copytree(published, folder)
-    (folder / "README.md").write_text("better")
-    code, _, error = torsweep("run", "bundle", folder, "--out", tmp_path / "out.zip")
-    assert code == 2
-    assert "README.md: has changed" in error
-    assert not (tmp_path / "out.zip").exists()
+    require_whole(emptied)
 
 
 def test_nothing_names_a_user_or_a_folder(published):
@@ -181,3 +172,22 @@ def test_nothing_names_a_user_or_a_folder(published):
         assert not re.search(rf"/tmp|/home|{re.escape(str(Path.cwd()))}", (published / name).read_text()), (
             name
         )
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda folder: (folder / "figures/ttfb_cdf.pdf").unlink(), "figures/ttfb_cdf.pdf: is missing"),
+        (lambda folder: (folder / "figures/a.txt").write_text("mine"), "figures/a.txt: is not in SHA256SUMS"),
+        (lambda folder: (folder / "report.html").write_text("well"), "report.html: has changed"),
+        (lambda folder: (folder / "SHA256SUMS").unlink(), "this is no published result"),
+    ],
+)
+def test_a_folder_that_has_changed_is_not_packed(published, torsweep, tmp_path, damage, problem):
+    folder = tmp_path / "main"
+    shutil.copytree(published, folder)
+    damage(folder)
+    code, _, error = torsweep("run", "bundle", folder, "--out", tmp_path / "out.zip")
+    assert (code, error.count("\n")) == (2, 1)
+    assert problem in error
+    assert not (tmp_path / "out.zip").exists()

@@ -1,11 +1,10 @@
-"""``torsweep doctor``: tables for people, JSON for programs, exit codes for scripts."""
+"""``torsweep doctor``: tables for people, exit codes for scripts."""
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,23 +25,14 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "check_requirements", lambda: None)
 
 
-def _document(torsweep, *arguments: str) -> tuple[object, dict[str, Any]]:
-    code, text, _ = torsweep("doctor", "--json", *arguments)
-    return code, json.loads(text)
-
-
 def test_a_fresh_machine_runs_cellsim_and_is_told_what_shadow_needs(torsweep):
-    code, document = _document(torsweep)
+    code, text, _ = torsweep("doctor")
     assert code == 0
-    assert {engine["name"]: engine["can_run"] for engine in document["engines"]} == {
-        "shadow": False,
-        "cellsim": True,
-        "emulation": True,
-    }
-    missing = {tool["name"]: tool for tool in document["tools"] if not tool["found"]}
+    can_run = dict(re.findall(r"^(shadow|cellsim|emulation) +(yes|no)\b", text, re.MULTILINE))
+    assert can_run == {"shadow": "no", "cellsim": "yes", "emulation": "yes"}
+    missing = re.findall(r"^(\S+) +missing\b", text, re.MULTILINE)
     assert set(missing) == set(TOOL_KINDS)
-    assert missing["tgen"]["guide"] == "https://github.com/shadow/tgen"
-    assert missing["tgen"]["least_version"] == "1.1.2"
+    assert "https://github.com/shadow/tgen" in text and "≥ 1.1.2" in text
 
 
 def test_asking_for_an_engine_that_cannot_run_ends_with_3(torsweep):
@@ -54,17 +44,11 @@ def test_asking_for_an_engine_that_can_run_ends_with_0(torsweep, install):
     install("shadow", "Shadow 3.3.0 — v3.3.0", after=tells_round_trip(0))
     install("tgen", "TGen v1.1.2", code=1)
     install("oniontrace", "OnionTrace v1.0.0", code=1)
-    code, document = _document(torsweep, "--engine", "shadow")
+    code, text, _ = torsweep("doctor", "--engine", "shadow")
     assert code == 0
-    versions = {tool["name"]: tool["version"] for tool in document["tools"]}
-    assert versions == {
-        "shadow": "3.3.0",
-        "tgen": "1.1.2",
-        "oniontrace": "1.0.0",
-        "tor": None,
-        "tor-gencert": None,
-    }
-    assert document["engines"][0]["trial"] == "round trips not measured"
+    versions = dict(re.findall(r"^(shadow|tgen|oniontrace|tor) +(\d\S+|missing)", text, re.MULTILINE))
+    assert versions == {"shadow": "3.3.0", "tgen": "1.1.2", "oniontrace": "1.0.0", "tor": "missing"}
+    assert "round trips not measured" in text
 
 
 def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(torsweep, install):

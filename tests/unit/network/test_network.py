@@ -147,12 +147,6 @@ def test_the_commands_sample_and_describe(tmp_path):
     text = run.invoke(network_app, ["describe", str(out)])
     assert text.exit_code == 0
     assert "guard_exit" in text.stdout
-    document = json.loads(run.invoke(network_app, ["describe", str(out), "--json"]).stdout)
-    assert document["hosts"]["relays"] == 10
-    web = load_experiment("refill_sweep").traffic.web
-    assert web is not None
-    ceiling = document["regime"]["demand_ceiling_bytes_per_s"]
-    assert ceiling == round(document["hosts"]["web clients"] * web.response / web.think.mean_s)
     refused = run.invoke(network_app, ["describe", str(out), "--experiment", "starvation"])
     assert "no web clients that pause" in str(refused.exception)
 
