@@ -40,7 +40,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         " --page page.html --experiment experiment.yaml --out published",
     ),
     "results collect": ("torsweep results collect runs/* --network ci --out tables",),
-    "results interim": ("torsweep results interim refill_sweep runs/* --network ci --out interim.json",),
     "results summarize": ("torsweep results summarize refill_sweep --tables tables --out summaries",),
     "results draw": (f"torsweep results draw ttfb_cdf {_SUMMARIES} --out ttfb_cdf",),
     "results report": (
