@@ -22,6 +22,9 @@ from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.provenance import sha256_of_file
 
 TORNET_FILE = "shadow.config.yaml"
+EARLIER_TORNET_FILE = "shadow.config.xml"
+"""What tornettools 1, for Shadow 1, wrote in its place."""
+
 CONF, TEMPLATE = "conf", "shadow.data.template"
 LAST_TORRC = "torrc"
 TORRCS = ("torrc-defaults", LAST_TORRC)
@@ -58,6 +61,10 @@ _TIME_UNITS_NS = {
     for word in words.split()
 }
 """By the units that Shadow knows; a number without one is of seconds."""
+
+_CONTINUED = re.compile(r"^([^#\n]*)\\\n", re.MULTILINE)
+_TORRC_LINE = re.compile(r'\s*(?P<option>[^\s#]+)\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^#]*))')
+"""A line of a torrc, as tor(1) has it under "the configuration file format"."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,9 @@ def is_tornet(folder: Path) -> bool:
 def read_tornet(folder: Path) -> Tornet:
     """The network in ``folder``; InputError, which says what is missing, when it is none of tornettools 2."""
     file = folder / TORNET_FILE
+    if not file.exists() and (folder / EARLIER_TORNET_FILE).is_file():
+        problem = "was made by tornettools 1, for Shadow 1"
+        raise InputError(problem, file=folder / EARLIER_TORNET_FILE, accepted="a network of tornettools 2")
     content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
     document = parse_other_yaml(content, file)
     if not isinstance(document, dict):
@@ -230,11 +240,14 @@ def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:
 
 def _values(tornet: Tornet, file: Path, option: str) -> Sequence[str]:
     values: list[str] = []
-    for line in read_bytes(file, MIB).decode("utf-8", errors="replace").splitlines():
-        word, _, value = line.strip().partition(" ")
-        if word == "%include":
+    text = read_bytes(file, MIB).decode("utf-8", errors="replace")
+    for line in map(_TORRC_LINE.match, _CONTINUED.sub(r"\1 ", text).splitlines()):
+        if line is None:
+            continue
+        value = line["plain"].strip() if line["quoted"] is None else line["quoted"]
+        if line["option"] == "%include":
             # Paths are as seen from a host's folder below the data directory, three levels down.
-            values += _values(tornet, tornet.folder / value.strip().removeprefix("../../../"), option)
-        elif word.lower() == option.lower():
-            values.append(value.strip())
+            values += _values(tornet, tornet.folder / value.removeprefix("../../../"), option)
+        elif line["option"].lower() == option.lower():
+            values.append(value)
     return values

@@ -8,6 +8,7 @@ There are no latencies in it, because Shadow takes the network's own graph.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from torsweep.config.network import NetworkConfig
@@ -38,6 +39,15 @@ _NOWHERE = {"place": 0, "access_us": 0}
 """Where a host is in the network's own graph, which has no places, Shadow alone knows."""
 
 _DIGITS = re.compile(r"[0-9]{1,9}")
+_RATE_OPTIONS = ("BandwidthRate", "BandwidthBurst", "RelayBandwidthRate", "RelayBandwidthBurst")
+_TORRC_BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+_BYTES_PER: Mapping[str, int] = {"": 1, "b": 1, "byte": 1, "bytes": 1, "m": 2**20} | {
+    f"{prefix}{unit}": 2 ** (10 * power - eighths)
+    for power, prefixes in enumerate((("k", "kilo"), ("m", "mega"), ("g", "giga"), ("t", "tera")), 1)
+    for prefix in prefixes
+    for unit, eighths in (("b", 0), ("byte", 0), ("bytes", 0), ("bit", 3), ("bits", 3))
+}
+"""The units of tor's ``unitparse.c``, in small letters."""
 _BITS_PER = {"bit": 1, "kilobit": 10**3, "megabit": 10**6, "gigabit": 10**9}
 
 
@@ -81,13 +91,16 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
     capacity = _rates(tornet, name)["down_bytes_per_s"]
     if name not in weights:
         raise InputError("has no weight", file=tornet.template / V3BW_FILE, key=name)
-    rate, burst = (_bytes(tornet, name, option) for option in ("BandwidthRate", "BandwidthBurst"))
+    rate, burst, relayed_rate, relayed_burst = (_bytes(tornet, name, option) for option in _RATE_OPTIONS)
+    # Of the two for relayed traffic, tor takes the one that is stated for the other as well.
+    rate = _lower(rate, relayed_rate or relayed_burst) or capacity
+    burst = _lower(burst, relayed_burst or relayed_rate) or rate
     return Relay(
         name=name,
         **_NOWHERE,
         position=tornet.relays[name],
-        rate_bytes_per_s=rate or capacity,
-        burst_bytes=burst or rate or capacity,
+        rate_bytes_per_s=rate,
+        burst_bytes=burst,
         capacity_bytes_per_s=capacity,
         consensus_weight=max(1, weights[name]),
         refill_phase=0,
@@ -95,10 +108,23 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
     )
 
 
-def _bytes(tornet: Tornet, host: str, option: str) -> int | None:
-    """The last number of bytes that the files of ``host`` give ``option``; None without one."""
-    numbers = [int(value) for value in torrc_lines(tornet, host, option) if _DIGITS.fullmatch(value)]
-    return numbers[-1] if numbers else None
+def _lower(*stated: int) -> int:
+    """The lower of numbers of which 0 stands for none; 0 for none at all."""
+    return min((each for each in stated if each), default=0)
+
+
+def _bytes(tornet: Tornet, host: str, option: str) -> int:
+    """The last number of bytes that the files of ``host`` give ``option``; 0 without one."""
+    values = torrc_lines(tornet, host, option)
+    if not values:
+        return 0
+    match = _TORRC_BYTES.fullmatch(values[-1].lower())
+    if match is None or match[2] not in _BYTES_PER:
+        folder, accepted = tornet.template / host, "such as 100000, 100 KBytes or 8 MBits"
+        raise InputError(
+            "is no number of bytes", file=folder, key=option, value=values[-1], accepted=accepted
+        )
+    return int(float(match[1]) * _BYTES_PER[match[2]])
 
 
 def _rates(tornet: Tornet, name: str) -> dict[str, int]:

@@ -44,6 +44,29 @@ def test_options_are_read_through_includes(folder: Path) -> None:
     assert torrc_lines(tornet, "relay1exitguard", "ConsensusParams") == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ConsensusParams cc_alg=2 circwindow=500",
+        "\tconsensusparams\tcc_alg=2 circwindow=500  # as on the public network",
+        'ConsensusParams "cc_alg=2 circwindow=500" # both',
+        "ConsensusParams cc_alg=2 \\\n circwindow=500",
+    ],
+)
+def test_an_option_is_read_as_tor_reads_it(folder: Path, line: str) -> None:
+    (folder / "shadow.data.template/hosts/4uthority1/torrc").write_text(
+        f"# ConsensusParams cc_alg=1\n{line}\n"
+    )
+    last = torrc_lines(read_tornet(folder), "4uthority1", "ConsensusParams")[-1]
+    assert last.split() == ["cc_alg=2", "circwindow=500"]
+
+
+def test_a_network_of_tornettools_1_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shadow.config.xml").write_text("<shadow/>")
+    with pytest.raises(InputError, match=r"shadow\.config\.xml: was made by tornettools 1"):
+        read_tornet(tmp_path)
+
+
 @pytest.mark.parametrize("changed", ["conf/tor.client.torrc", "shadow.data.template/hosts/relay2exit/torrc"])
 def test_the_checksum_is_of_all_that_a_simulation_reads(folder: Path, changed: str) -> None:
     before = read_tornet(folder).sha256()

@@ -58,6 +58,34 @@ def test_hosts_and_their_rates(directory: Path) -> None:
     assert [server.name for server in network.servers] == list(SERVERS)
 
 
+@pytest.mark.parametrize(
+    ("lines", "rate", "burst"),
+    [
+        ("BandwidthRate 100 KBytes", 102_400, 800_000),
+        ("BandwidthRate 800 KBits\nBandwidthBurst 1.5 MB", 102_400, 1_572_864),
+        ("BandwidthRate 1MBits", 131_072, 800_000),
+        ("\tbandwidthrate\t100000 # slow", 100_000, 800_000),
+        ('BandwidthRate "100000"', 100_000, 800_000),
+        ("RelayBandwidthRate 100000", 100_000, 100_000),
+        ("RelayBandwidthRate 500000\nRelayBandwidthBurst 600000", 400_000, 600_000),
+    ],
+)
+def test_a_rate_is_read_as_tor_reads_it(tmp_path: Path, lines: str, rate: int, burst: int) -> None:
+    """The network's torrc-defaults have a BandwidthRate of 400000 and a BandwidthBurst of 800000."""
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text(f"{lines}\n")
+    tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
+    relay = read(tmp_path / "network").relays[1]
+    assert (relay.name, relay.rate_bytes_per_s, relay.burst_bytes) == ("relay2exit", rate, burst)
+
+
+def test_a_rate_that_is_none_is_refused(tmp_path: Path) -> None:
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text("BandwidthRate 10 fast\n")
+    with pytest.raises(InputError, match="relay2exit: BandwidthRate: is no number of bytes, got '10 fast'"):
+        tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
+
+
 def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
     network = read(directory)
     exits = Where(role="relay", position=("exit", "guard_exit"))

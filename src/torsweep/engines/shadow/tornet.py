@@ -34,7 +34,17 @@ from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network
-from torsweep.network.tornet import CONF, LAST_TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
+from torsweep.network.tornet import (
+    CONF,
+    LAST_TORRC,
+    TORNET_FILE,
+    Tornet,
+    is_tor,
+    program_of,
+    read_tornet,
+    shadow_time_ns,
+    torrc_lines,
+)
 from torsweep.network.tornet_directory import folder_of
 from torsweep.storage.manifest import changed_since
 from torsweep.units import SECOND_NS
@@ -76,7 +86,7 @@ def write_tornet_run(
         authorities={host: tornet.fingerprint(host) for host in tornet.authorities},
         servers={},
     ).write(folder)
-    hosts = {host: _host(entry) for host, entry in document["hosts"].items()}
+    hosts = {host: _host(entry, tornet, host) for host, entry in document["hosts"].items()}
     return ShadowSimulation(hosts, run.duration_ns, seed, settings.parallelism)
 
 
@@ -91,7 +101,7 @@ def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
     if run.given.consensus and host in tornet.authorities:
         # tor takes the last line alone: what the network has voted for is voted for still.
         lines_before = torrc_lines(tornet, host, "ConsensusParams")[-1:]
-        voted = dict(word.partition("=")[::2] for value in lines_before for word in value.strip('"').split())
+        voted = dict(word.partition("=")[::2] for value in lines_before for word in value.split())
         voted |= {name: str(value) for name, value in run.given.consensus.items()}
         lines.append(f"ConsensusParams {' '.join(f'{name}={value}' for name, value in voted.items())}")
     if lines:
@@ -123,21 +133,22 @@ def _document(
             program = tools.tors.of(name).program if is_tor(process) else programs.get(program_of(process))
             if program is not None:
                 process["path"] = str(program.absolute())
-            if _start_ns(process) >= run.duration_ns:
+            if _start_ns(process, tornet, name) >= run.duration_ns:
                 problem, accepted = "a process starts when the simulation is over", "a longer one"
                 raise InputError(problem, key=f"hosts.{name}", accepted=accepted)
     return document
 
 
-def _start_ns(process: Mapping[str, Any]) -> int:
-    """When a process starts; tornettools gives whole seconds."""
-    start = process.get("start_time", 0)
-    return int(start) * SECOND_NS if str(start).isdigit() else 0
+def _start_ns(process: Mapping[str, Any], tornet: Tornet, host: str) -> int:
+    """When a process of ``host`` starts; InputError for what is no time."""
+    file, key = tornet.folder / TORNET_FILE, f"hosts.{host}.start_time"
+    return shadow_time_ns(process.get("start_time", 0), file, key)
 
 
-def _host(host: Mapping[str, Any]) -> GraphHost:
+def _host(host: Mapping[str, Any], tornet: Tornet, name: str) -> GraphHost:
     """A host as the projection of memory counts it."""
-    processes = [Process(process["path"], [], _start_ns(process)) for process in host["processes"]]
+    starts = ((process["path"], _start_ns(process, tornet, name)) for process in host["processes"])
+    processes = [Process(path, [], start_ns) for path, start_ns in starts]
     return GraphHost(0, "", processes)
 
 

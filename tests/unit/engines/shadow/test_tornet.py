@@ -18,6 +18,7 @@ from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import ShadowTools
+from torsweep.engines.shadow.tornet import write_tornet_run
 from torsweep.errors import InputError
 from torsweep.network import tornet_directory
 from torsweep.network.model import NETWORK_FILE
@@ -123,7 +124,12 @@ def test_a_network_that_has_changed_since_is_refused(given_run, tornet, tmp_path
         written(given_run, tmp_path, tools)
 
 
-def test_a_simulation_that_ends_before_its_clients_start_is_refused(given_run, tmp_path, tools):
+@pytest.mark.parametrize("start", ["300", "5 min", "300 s"])
+def test_a_simulation_that_ends_before_its_clients_start_is_refused(
+    given_run, tornet, tmp_path, tools, start
+):
     short = given_run.model_copy(update={"duration_ns": 300 * 10**9})
+    file = tornet / "shadow.config.yaml"
+    file.write_text(file.read_text().replace("start_time: 300\n", f"start_time: {start}\n"))
     with pytest.raises(InputError, match=r"starts when the simulation is over"):
-        written(short, tmp_path, tools)
+        write_tornet_run(short, read_tornet(tornet), tools, SETTINGS, tmp_path / "shadow")
