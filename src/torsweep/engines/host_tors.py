@@ -178,6 +178,8 @@ def require_consensus(
     With ``voted`` relays have the flags of their positions, and where enough authorities measure, their
     weights.
     """
+    if not consensus.relays:
+        raise TorsweepError("the authorities of this run came to no consensus")
     for relay in network.relays:
         if relay.name not in consensus.relays:
             raise TorsweepError(f"the consensus of this run has no {relay.name}")

@@ -74,6 +74,10 @@ _OUTRANKED = {
 parameter."""
 
 
+_STATED_BY_TOR = {"AuthDirMaxServersPerAddr"}
+"""Parameters that an authority takes from its own options into its vote; other authorities would not read a
+vote that has one twice."""
+
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
 is only one path, weights do not matter."""
@@ -166,7 +170,8 @@ def _settled(
     """The placeholders of a role's template that run.json and network.json answer."""
     if role == "authority":
         parameters = consensus_parameters(settings) | dict(user_parameters)
-        return {"consensus_parameters": " ".join(f"{name}={value}" for name, value in parameters.items())}
+        stated = (f"{name}={value}" for name, value in parameters.items() if name not in _STATED_BY_TOR)
+        return {"consensus_parameters": " ".join(stated)}
     if role == "client":
         return {}
     if relay is None:

@@ -282,3 +282,13 @@ def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_out
 
 def test_todays_authorities_accept_the_oldest_tor() -> None:
     assert "MinimalAcceptedServerVersion 0.4.7.0-alpha-dev\n" in text_of("authority")
+
+
+def test_an_authority_states_no_parameter_that_tor_takes_from_its_options() -> None:
+    text = text_of("authority", "today")
+    line = re.search(r"^ConsensusParams (.*)$", text, re.MULTILINE)
+    assert line is not None
+    stated = [word.split("=")[0] for word in line[1].split()]
+    assert "AuthDirMaxServersPerAddr" in tor_settings("today", {}).consensus
+    assert "AuthDirMaxServersPerAddr" not in stated
+    assert len(set(stated)) == len(stated)

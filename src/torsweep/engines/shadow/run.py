@@ -9,7 +9,7 @@ import json
 import resource
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -168,19 +168,32 @@ def simulate_and_record(
     run, written = write_run_directory(run_directory, settings, tools, say)
     require_memory(written.simulation)
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
-    cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
     # Arti keeps it in a database: where all clients run Arti, relays are looked at.
     hosts = (*clients, *(relay.name for relay in network.relays))
-    consensuses = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / host) for host in hosts)
-    consensus = next((one for one in consensuses if one.relays), Consensus({}, {}))
-    require_consensus(consensus, network, run.given.consensus)
+
+    def consensus() -> Consensus:
+        each = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / host) for host in hosts)
+        found = next((one for one in each if one.relays), Consensus({}, {}))
+        require_consensus(found, network, run.given.consensus)
+        return found
+
+    watch = Watch(
+        run_directory / SHADOW_FOLDER,
+        clients,
+        written.ready_ns / SECOND_NS,
+        say,
+        may_be_late=written.may_be_late,
+        # A network of tornettools has a timetable of its own.
+        check_network=(lambda: None) if network.tornettools else consensus,
+    )
+    cost = _simulate(watch, written, settings, tools)
     write_settings(run_directory / SHADOW_FOLDER, run, network, written.simulation.hosts, tools.tors)
     origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
         **origin,
-        **_provenance(run_directory, run, written, settings, tools, cost, consensus.parameters),
+        **_provenance(run_directory, run, written, settings, tools, cost, consensus().parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
     write_text(
@@ -205,24 +218,15 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     write_provenance(run_directory, {**record, "counters": counters, **traced})
 
 
-def _simulate(
-    folder: Path,
-    written: Written,
-    clients: Sequence[str],
-    settings: ShadowSettings,
-    tools: ShadowTools,
-    say: Say,
-) -> dict[str, Any]:
-    """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
-    ready_s = written.ready_ns / SECOND_NS
-    watch = Watch(folder, clients, ready_s, say, may_be_late=written.may_be_late)
+def _simulate(watch: Watch, written: Written, settings: ShadowSettings, tools: ShadowTools) -> dict[str, Any]:
+    """Run the simulation under ``watch`` to its end; what it cost, as provenance has it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
         claimed_cores(settings.parallelism) as cores,
-        shadow_process(tools.shadow, folder, cores) as process,
+        shadow_process(tools.shadow, watch.folder, cores) as process,
     ):
         wall_s = watch.follow(process)
-    watch.tors.write(folder)
+    watch.tors.write(watch.folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     simulated_s = written.simulation.stop_ns / SECOND_NS

@@ -58,20 +58,21 @@ BOOTSTRAP_NS = 60 * SECOND_NS
 
 AUTHORITIES_NS = 1 * SECOND_NS
 RELAYS_NS = 3 * SECOND_NS
-CLIENTS_NS = 24 * SECOND_NS
-CLIENTS_SPREAD_NS = 16 * SECOND_NS
-"""Clients start after the first consensus (at 15 s), spread out so that they do not all reach a relay at
+CLIENTS_NS = 28 * SECOND_NS
+CLIENTS_SPREAD_NS = 14 * SECOND_NS
+"""Clients start when relays have the first consensus, spread out so that they do not all reach a relay at
 once."""
 
-INITIAL_VOTING_INTERVAL_S = 15
+INITIAL_VOTING_INTERVAL_S = 20
 VOTE_DELAY_S = 3
 VOTING_INTERVAL_S = 3600
-"""The first consensus after a quarter of a minute; no second one falls into a run of less than an hour."""
+"""The first consensus after 20 s; no second one falls into a run of less than an hour. Relays have ten
+seconds to make themselves known before the vote; authorities share a place."""
 
 CONSENSUS_VALID_S = 3600
 """Clients spread their requests for the next consensus over this time."""
 
-RELAYS_ASK_AFTER_S = 13
+RELAYS_ASK_AFTER_S = 18
 """Seconds after its start when a relay asks for the consensus. If there is none yet, tor waits for up to half
 a minute before it asks again."""
 

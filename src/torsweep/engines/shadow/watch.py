@@ -153,8 +153,9 @@ MAY_BE_LATE = 0.05
 class Watch:
     """What to look for.
 
-    When ``bootstrap_s`` have been simulated, one of ``clients`` has to be ready, and all but the share
-    ``may_be_late``, as tor may wait for minutes before it asks for a descriptor a second time.
+    When ``bootstrap_s`` have been simulated, ``check_network`` raises an error unless the network is as it
+    should be. One of ``clients`` has to be ready, and all but the share ``may_be_late``, as tor may wait for
+    minutes before it asks for a descriptor a second time.
     """
 
     folder: Path
@@ -163,6 +164,7 @@ class Watch:
     say: Say
     available: Callable[[], int | None] = lambda: read_machine().available_bytes
     may_be_late: float = MAY_BE_LATE
+    check_network: Callable[[], object] = lambda: None
     peak_bytes: int = 0
     last: Progress | None = None
     _checked: bool = False
@@ -220,6 +222,7 @@ class Watch:
         if self._checked:
             return
         self._checked = True
+        self.check_network()
         late = [name for name in self.clients if not self._ready(name)]
         if not late:
             return

@@ -89,6 +89,20 @@ def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None
         watch.follow(Scripted(early))  # type: ignore[arg-type]
 
 
+def test_a_network_that_is_not_as_it_should_be_stops_the_run_when_clients_are_due(tmp_path: Path) -> None:
+    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    watch, said = _watch(tmp_path, ("web1",))
+
+    def check() -> None:
+        raise TorsweepError("no consensus")
+
+    watch.check_network = check
+    lines = (PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2), PROGRESS.format(60, 6, 3))
+    with pytest.raises(TorsweepError, match="no consensus"):
+        watch.follow(Scripted(*lines))  # type: ignore[arg-type]
+    assert len(said) == 1
+
+
 def test_a_late_client_is_told_where_so_many_may_be_late(tmp_path: Path) -> None:
     _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
     watch, said = _watch(tmp_path, ("web1", "web2"))
