@@ -41,7 +41,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "results collect": ("torsweep results collect runs/* --network ci --out tables",),
     "results summarize": ("torsweep results summarize refill_sweep --tables tables --out summaries",),
-    "results draw": (f"torsweep results draw ttfb_cdf {_SUMMARIES} --out ttfb_cdf",),
+    "results draw": (f"torsweep results draw ttfb_cdf {_SUMMARIES} --out figures/ttfb_cdf",),
     "results report": (
         "torsweep results report summaries networks/* --figures figures"
         " --experiment experiment.yaml --out page.html",
