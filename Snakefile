@@ -15,13 +15,13 @@ from snakemake.utils import min_version
 from torsweep.config.eras import ERAS
 from torsweep.home import find, find_all
 from torsweep.pipeline import hooks
-from torsweep.pipeline.arguments import Arguments, source_sha256
+from torsweep.pipeline.arguments import Arguments, source_key
 from torsweep.pipeline.checks import experiment_questions, own_experiments
 from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.pipeline.paths import Paths
 from torsweep.pipeline.tree import PLAN_LEVELS, RUN_LEVELS
 from torsweep.runsets.sources import SOURCES_PATTERN
-from torsweep.tor.release import LISTING, SERIES
+from torsweep.tor.series import LISTING, SERIES
 
 min_version("9.1")
 

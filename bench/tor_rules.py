@@ -24,7 +24,8 @@ from torsweep.storage import write_text
 from torsweep.storage.folders import TOOLS_FOLDER
 from torsweep.tor import TOOLS
 from torsweep.tor.compile import check_requirements, compile_tor, configure
-from torsweep.tor.release import apply_series, find_release, read_series, unpack
+from torsweep.tor.release import find_release, unpack
+from torsweep.tor.series import apply_series, read_series
 
 DRIVER = CHECKOUT / "cellsim/oracle/driver.c"
 COMMITTED = {"bucket": 30, "ewma": 25, "roundrobin": 25, "vegas": 12, "activation": 60}

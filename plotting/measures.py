@@ -28,18 +28,6 @@ HOW_TO_READ = (
     "line in twenty excludes zero."
 )
 NEEDS = ("measure_differences", "outcomes")
-NOT_DRAWN = (
-    "clients_stalled",
-    "clients_without_progress",
-    "circuit_failures_by_reason",
-    "goodput_last_half_median",
-    "download_errors_by_stage",
-    "download_errors_by_reason",
-    "output_buffers_median",
-    "processor_time_total",
-    "peak_memory_total",
-)
-"""Measures that only the table or another figure shows, as the table shows the relays of a position alone."""
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26
 _LEAST_SPAN = 0.05
@@ -88,8 +76,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 def _drawn(points: pl.DataFrame) -> pl.DataFrame:
-    """The rows of measures that are drawn, with their topic and the name of their line; shares as parts."""
-    names = {name: one for name, one in MEASURES.items() if name not in NOT_DRAWN}
+    """The rows that are drawn, with their topic and the name of their line; shares as parts.
+
+    The relays of a position alone stand only in the table.
+    """
+    names = {name: one for name, one in MEASURES.items() if one.drawn}
     drawn = points.filter(
         pl.col("measure").is_in(list(names)),
         ~pl.col("group").is_in(POSITIONS),

@@ -1,6 +1,5 @@
-# Figures are drawn from summaries. Their module and style are inputs, and the looks of levels are a parameter,
-# so that a change in any of these draws them again.
-LOOKS = ("config/looks.py", "config/knobs.py")
+# Figures are drawn from summaries. Their module and style are inputs, and a key of all else that drawing loads is a
+# parameter, so that a change in any of these draws them again.
 
 
 rule draw_figure:
@@ -26,7 +25,7 @@ rule draw_figure:
         mem_mb=2000,
         runtime=5,
     params:
-        looks=source_sha256(*LOOKS),
+        source=arguments.figure_source,
         captions=arguments.captions,
         summary=subpath(input.summary, parent=True),
         stem=subpath(output.pdf, strip_suffix=".pdf"),

@@ -17,7 +17,7 @@ rule report_plan:
         mem_mb=2000,
         runtime=5,
     params:
-        source=source_sha256("report"),
+        source=source_key("report"),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=arguments.networks,

@@ -3,7 +3,7 @@
 # that a killed pipeline left at work in the folder. What an engine needs (tor, cores, memory, minutes, a node)
 # is stated by its package; what a run took stands in its provenance and its benchmark file. A repeat is the
 # same run with another seed.
-from torsweep.engines.selection import RUN_ENGINES
+from torsweep.engines.registry import RUN_ENGINES
 
 ONE_ENGINE = "|".join(RUN_ENGINES)
 REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"

@@ -15,7 +15,7 @@ rule collect_tables:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("runsets"),
+        source=source_key("runsets/collect.py", "runsets/sources.py"),
         runs=arguments.runs,
         sources=arguments.sources,
         standing=arguments.standing,
@@ -50,7 +50,7 @@ rule summarize:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("stats"),
+        source=source_key("stats"),
         settings=arguments.number_of_networks,
         live_tor=arguments.live_tor,
         tables=subpath(input.tables, parent=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torsweep.config.knobs import KNOBS
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 from torsweep.tor.torrc import TEMPLATES
 
 

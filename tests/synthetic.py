@@ -25,7 +25,7 @@ from tests.synthetic_waits import waits
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant, variant_text
-from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import NETWORK_FILE, POSITIONS, write_network

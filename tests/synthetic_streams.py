@@ -19,7 +19,7 @@ from tests.synthetic import EXPERIMENTS, finish_run
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.variant import Variant
-from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import LATENCY_FLOOR_US

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.config.looks import ALL_LOOKS, Look
-from torsweep.engines.selection import find_kind
+from torsweep.engines.registry import find_kind
 from torsweep.runsets.reading import SOURCE
 
 _WORDS = {level: words for knob in KNOBS.values() for level, words in knob.words.items()}

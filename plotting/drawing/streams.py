@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source
-from torsweep.engines.selection import find_engine
+from torsweep.engines.registry import find_engine
 from torsweep.stats.streams.fairness import held_level
 from torsweep.stats.text import sources_of
 

@@ -21,9 +21,9 @@ from torsweep.config.network import load_network_config
 from torsweep.config.tor_settings import Transport
 from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_ring import scan_cells
-from torsweep.engines.prepare import write_run
+from torsweep.engines.registry import MODEL_ENGINE
+from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
-from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.json_file import read_json

@@ -15,7 +15,9 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_directory import write_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import RunTors
 from torsweep.errors import TorsweepError
 from torsweep.home import CHECKOUT
@@ -23,7 +25,8 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import TRIED, require_rust
-from torsweep.tor.build import BuiltTor, build_tor, find_build
+from torsweep.tor.build import build_tor
+from torsweep.tor.builds import BuiltTor, find_build
 from torsweep.tor.identity import planned_key
 
 BUILD = "TORSWEEP_BUILD_ARTI"

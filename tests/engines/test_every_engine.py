@@ -13,12 +13,13 @@ import pytest
 
 from tests.engines import chain_scenario
 from torsweep.engines.names import engine_names
-from torsweep.engines.prepare import write_run
+from torsweep.engines.own_programs import find_own_program
+from torsweep.engines.registry import ENGINES, find_engine
+from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_spec import UserLines, UserOptions, read_run
-from torsweep.engines.selection import ENGINES, find_engine, lacking
-from torsweep.engines.tools import find_own_program
+from torsweep.engines.selection import lacking
 from torsweep.provenance import sha256_of_file
-from torsweep.tor.build import BuiltTor, read_build
+from torsweep.tor.builds import BuiltTor, read_build
 
 MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
 

@@ -20,7 +20,7 @@ from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
 from torsweep.network.model import Position, write_network
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")
 

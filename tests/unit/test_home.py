@@ -10,7 +10,7 @@ from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.sampling import input_paths, sample_network
 from torsweep.pipeline.figures import figure_names, figure_needs
-from torsweep.tor.release import read_series
+from torsweep.tor.series import read_series
 
 SHIPPED = Path("experiments/refill_sweep/experiment.yaml")
 

@@ -53,7 +53,7 @@ def test_an_installed_torsweep_finds_what_it_carries(installed, tmp_path):
         "from torsweep.pipeline.figures import figure_names\n"
         "from torsweep.config.network import load_network_config\n"
         "from torsweep.network.sampling import input_paths\n"
-        "from torsweep.tor.release import read_series\n"
+        "from torsweep.tor.series import read_series\n"
         "assert CHECKOUT == SHIPPED\n"
         "assert all(path.is_file() for path in input_paths(load_network_config('ci')).values())\n"
         "print(CHECKOUT, *experiment_names(), *figure_names(), len(read_series().patches))\n"

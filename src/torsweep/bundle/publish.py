@@ -22,7 +22,7 @@ from torsweep.bundle.description import (
     sums_text,
 )
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.engines.prepare import finished_run
+from torsweep.engines.run_directory import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip

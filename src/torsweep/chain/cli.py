@@ -50,7 +50,7 @@ def chain_command(
     """Measure real tor on a chain of relays: what clocks, tracing and the steps of a clock cost."""
     from torsweep.chain.command import run_plan
     from torsweep.engines.emulation.rights import become_able
-    from torsweep.tor.build import find_build
+    from torsweep.tor.builds import find_build
 
     tor = find_build(tools)
     become_able()

@@ -42,7 +42,7 @@ from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 from torsweep.storage.folders import CHAIN_FOLDER, own_folder
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 
 CLOCK_ROUNDS = 41
 

@@ -44,7 +44,7 @@ from torsweep.engines.host_tors import HostTors
 from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.errors import TorsweepError
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 
 SETTING_UP_S = 1.0
 """Seconds that a turn may take beside its measured time: enough to build four circuits."""

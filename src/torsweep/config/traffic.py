@@ -34,6 +34,8 @@ KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
 ONION: ClientKind = "onion"
+ONION_SUFFIX = ".onion"
+"""How addresses of onion services end."""
 
 PERF, MARKOV = get_args(GivenKind)
 

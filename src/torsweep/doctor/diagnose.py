@@ -17,12 +17,8 @@ from rich.text import Text
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.engines.contract import Demand, Engine
-from torsweep.engines.selection import (
-    ENGINES,
-    find_engine,
-    problems,
-    required_tools,
-)
+from torsweep.engines.registry import ENGINES, find_engine
+from torsweep.engines.selection import problems, required_tools
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.formats.files import GIB

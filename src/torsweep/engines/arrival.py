@@ -16,14 +16,11 @@ import polars as pl
 from torsweep.config.where import Role
 from torsweep.engines.host_tors import HostTors, read_consensus
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.table_schema import SETTINGS
+from torsweep.engines.table_schema import DEFAULT, SETTINGS
 from torsweep.network.model import Network
-from torsweep.tor.build import code_sha256
+from torsweep.tor.builds import code_sha256
 from torsweep.tor.program import as_tor_writes
 from torsweep.tor.torrc import REFILL_PHASE, consensus_parameters, knob_options
-
-DEFAULT = "default"
-"""What a tor has that nobody told anything."""
 
 PROGRAM = "tor"
 """The name under which the program stands."""

@@ -53,11 +53,15 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.engines.prepare import build_run, require_memory, run_settings, write_run
-    from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, require_options, tor_builds
-    from torsweep.engines.selection import AUTO_ENGINE, choose_engine, find_engine
+    from torsweep.engines.prepare import build_run, require_memory
+    from torsweep.engines.registry import find_engine
+    from torsweep.engines.run_builds import read_stamps, require_options, tor_builds
+    from torsweep.engines.run_directory import write_run
+    from torsweep.engines.run_settings import run_settings
+    from torsweep.engines.run_tors import RunTors, parted_hosts
+    from torsweep.engines.selection import AUTO_ENGINE, choose_engine
     from torsweep.network.model import read_network
-    from torsweep.tor.build import find_build
+    from torsweep.tor.builds import find_build
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)

@@ -63,15 +63,14 @@ class Engine:
     kind that is not installed. ``versions`` are those of torsweep's own programs that run in it.
     ``run_seconds`` estimates how long a run of so many seconds takes, ``demand`` what a network takes of
     the machine, and ``kept_bytes`` what a run keeps for each host and second. ``unsupported`` says, a line
-    each, why the engine does not run on this platform at all.
-    ``files`` are those that its runs leave beside the tables of every engine. ``runs_tor`` is false of a
-    model; the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself.
-    Where it ``takes_tornettools``, it plays networks that tornettools made.
+    each, why the engine does not run on this platform at all. ``runs_tor`` is false of a model; the pipeline
+    builds tor for the others. With ``real_time`` a run needs its cores for itself. Where it
+    ``takes_tornettools``, it plays networks that tornettools made.
 
-    ``caution`` says, for pages and doctor, why
-    its times may differ from those of tor on a real kernel; empty where tor runs on one. ``note`` is for
-    doctor alone. ``trial`` returns what a trial shows of this machine and no version tells, in a few words;
-    empty where there is nothing to try. It raises ToolMissing or TorsweepError when it cannot be made.
+    ``caution`` says, for pages and doctor, why its times may differ from those of tor on a real kernel; empty
+    where tor runs on one. ``note`` is for doctor alone. ``trial`` returns what a trial shows of this machine
+    and no version tells, in a few words; empty where there is nothing to try. It raises ToolMissing or
+    TorsweepError when it cannot be made.
     """
 
     name: str
@@ -82,7 +81,6 @@ class Engine:
     demand: Callable[[NetworkConfig], Demand]
     kinds: Mapping[str, EngineKind]
     tools: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
     kept_bytes: Callable[[NetworkConfig], int] = tor_kept_bytes
     unsupported: Callable[[], list[str]] = list
     other_kind: str = ""

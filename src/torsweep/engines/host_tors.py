@@ -19,7 +19,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network
 from torsweep.network.relays import only_paths
 from torsweep.tor import TOOLS
-from torsweep.tor.build import BuiltTor, find_build
+from torsweep.tor.builds import BuiltTor, find_build
 from torsweep.tor.program import options_of
 from torsweep.tor.torrc import LEAST_AUTHORITIES, differences, lacking
 

@@ -1,7 +1,7 @@
-"""Prepare a run: an experiment's variant on a network becomes a run directory with a run.json.
+"""Prepare a run: the settings of a variant, on a network.
 
-In: an experiment, an era, an engine, a variant, a network directory. Out: run.json, in a directory
-that holds no results of other settings.
+In: a run's settings, a variant, a network directory, the builds of tor. Out: :class:`RunSpec`, all that an
+engine needs.
 """
 
 from __future__ import annotations
@@ -11,138 +11,26 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.era_consensus import require_modelled
-from torsweep.config.eras import tor_settings, usual_levels
-from torsweep.config.experiment import Experiment
+from torsweep.config.eras import usual_levels
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings, Transport
-from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
+from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings
+from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
+from torsweep.engines.registry import find_engine, real_engines
 from torsweep.engines.run_spec import (
-    RUN_FILE,
     RunSettings,
     RunSpec,
-    RunTables,
     RunTraffic,
-    read_run,
 )
 from torsweep.engines.run_tors import STOCK_ALONE, RunTors
-from torsweep.engines.selection import ENGINES, MODEL_ENGINE, find_engine
-from torsweep.engines.table_files import (
-    BREAKDOWN_FILE,
-    CELLS_FILE,
-    CIRCUITS_FILE,
-    PROGRESS_FILE,
-    RECEIVED_FILE,
-    RELAYS_FILE,
-    ROUND_TRIPS_FILE,
-    STREAMS_FILE,
-    WIRE_FILE,
-)
-from torsweep.errors import InputError, OutputError
-from torsweep.folder_lock import folder_claimed
+from torsweep.errors import InputError
 from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.network.relays import only_paths
-from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.storage.folders import RUN_FOLDER
-from torsweep.storage.manifest import changed_since, verify_folder
-
-RESULT_FILES = (
-    PROVENANCE_FILE,
-    STREAMS_FILE,
-    RELAYS_FILE,
-    PROGRESS_FILE,
-    CIRCUITS_FILE,
-    RECEIVED_FILE,
-    WIRE_FILE,
-    ROUND_TRIPS_FILE,
-    CELLS_FILE,
-    BREAKDOWN_FILE,
-    *sorted({file for engine in ENGINES.values() for file in engine.files}),
-)
-"""Files that an engine may leave. The provenance comes first: it is removed first, because without it the
-other files do not count."""
-
-
-def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant) -> RunSettings:
-    """Everything about a run of ``variant`` but its network.
-
-    Raises InputError when the era or the variant asks for something that there is not.
-    """
-    require_knobs(engine, variant)
-    tor = tor_settings(era, dict(variant.levels))
-    transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
-    _require_effect(engine, tor)
-    if engine == MODEL_ENGINE:
-        require_modelled(tor.consensus)
-        tor = tor.model_copy(update={"consensus": {}})
-    window_ns = min(experiment.client_start_window, experiment.warm_up)
-    return RunSettings(
-        experiment=experiment.name,
-        engine=engine,
-        era=era,
-        variant=dict(variant.levels),
-        warm_up_ns=experiment.warm_up,
-        duration_ns=experiment.duration_ns,
-        client_start_window_ns=window_ns,
-        tor=tor,
-        transport=transport,
-        traffic={
-            kind: _traffic(kind, traffic, variant).model_copy(update={"under_way_at_start": window_ns > 0})
-            for kind, traffic in experiment.traffic.kinds.items()
-        },
-        tables=RunTables(progress=experiment.progress),
-        tracing=experiment.tracing,
-        pairing=experiment.pairing,
-    )
-
-
-def require_knobs(engine: str, variant: Variant) -> None:
-    """InputError for a knob that ``engine`` does not have."""
-    for knob, _ in variant.levels:
-        target = find_knob(knob).target
-        if not find_engine(engine).turns(target):
-            problem = "is of tor itself, and this engine is a model of it"
-            if target == "transport":
-                problem = "is of the model alone: this engine has a TCP and queues of its own"
-            accepted = " or ".join(f"engine {name}" for name, each in ENGINES.items() if each.turns(target))
-            raise InputError(problem, key=knob, value=engine, accepted=accepted)
-
-
-def _require_effect(engine: str, tor: TorSettings) -> None:
-    """InputError for a level that would change nothing: it would look like a finding."""
-    if tor.refill.keeps_remainder and tor.refill.mode == "burst":
-        problem = "has no effect: refills in a burst have no remainder"
-        raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
-    if tor.conflux and isinstance(tor.congestion, FixedWindows):
-        problem = "has no effect: Conflux needs congestion control"
-        raise InputError(problem, key="conflux", value="on", accepted="congestion=vegas")
-    if tor.conflux and not find_engine(engine).runs_tor:
-        raise InputError("is not in the model", key="conflux", value="on", accepted=_real_engines())
-    if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
-        problem = f"has no effect: the TCP of {engine} has no such algorithm"
-        having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)
-        raise InputError(problem, key="nagle", value="off", accepted=f"engine {' or '.join(having)}")
-
-
-def _real_engines() -> str:
-    """The engines that run tor, as a refusal names them."""
-    return f"engine {' or '.join(name for name, each in ENGINES.items() if each.runs_tor)}"
-
-
-def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunTraffic:
-    """What clients of ``kind`` do in ``variant``; InputError where a knob sets what a table gives."""
-    does, changed = RunTraffic.of(traffic), dict(variant.traffic_overrides)
-    drawn = {"response_bytes": does.response_quantiles, "think_step_ns": does.think_quantiles}
-    for knob, _ in variant.levels:
-        if drawn.get(find_knob(knob).sets) is not None:
-            problem = f"{kind} clients draw from a table what this knob sets"
-            raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles there")
-    return does.model_copy(update=changed)
+from torsweep.provenance import sha256_of_file
 
 
 def build_run(
@@ -222,7 +110,7 @@ def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, fi
             accepted=f"at most {possible}",
         )
     if sampled.servers_for(ONION) and not find_engine(settings.engine).runs_tor:
-        problem, accepted = "onion services are not in the model", _real_engines()
+        problem, accepted = "onion services are not in the model", real_engines()
         raise InputError(problem, file=file, key="onion_servers", value=settings.engine, accepted=accepted)
     _check_network_levels(variant, sampled.config, file)
     _check_traffic(settings, {client.kind for client in sampled.clients} - PERF_TRAFFIC.keys(), file)
@@ -282,58 +170,3 @@ def _check_traced(settings: RunSettings, relays: Sequence[str], file: Path) -> N
         if host not in relays:
             accepted = f"{relays[0]} to {relays[-1]}"
             raise InputError("no such relay", file=file, key="tracing.hosts", value=host, accepted=accepted)
-
-
-def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
-    """The run in ``run_directory``, its network without latencies, and where that is.
-
-    Raises InputError when the network is another one than the run was prepared for.
-    """
-    run = read_run(run_directory)
-    directory = (run_directory / run.network).resolve()
-    network, _ = read_network(directory, latency=False)
-    sha256 = sha256_of_file(directory / NETWORK_FILE)
-    if sha256 != run.network_sha256:
-        raise InputError(
-            "is not the network that run.json was prepared for",
-            file=directory / NETWORK_FILE,
-            value=sha256[:16],
-            accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
-        )
-    return run, network, directory
-
-
-def clear_results(run_directory: Path) -> None:
-    """Remove what an engine has left of a run; OutputError when that cannot be."""
-    try:
-        for name in RESULT_FILES:
-            (run_directory / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
-
-
-def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
-    """Write ``run`` into ``run_directory``; False when the very same run stood there already.
-
-    Results of other settings are removed first, so that tables and run.json always belong together.
-    Raises OutputError when the directory cannot be written, or an engine is at work in it and this
-    function is not to ``wait`` for its end.
-    """
-    file = run_directory / RUN_FILE
-    with folder_claimed(run_directory, RUN_FOLDER, wait=wait):
-        if file.is_file() and file.read_text(encoding="utf-8") == run.text():
-            return False
-        clear_results(run_directory)
-        run.write(run_directory)
-    return True
-
-
-def finished_run(run_directory: Path) -> dict[str, Any]:
-    """What the engine says of the run in ``run_directory``, which it has finished.
-
-    Raises InputError when it has not, and when run.json or a table is missing or has changed since.
-    """
-    provenance = verify_folder(run_directory, PROVENANCE_FILE, "no such file: the run is not finished")
-    if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
-        raise changed_since("has changed since the engine ran", run_directory / RUN_FILE, run_directory)
-    return provenance

@@ -165,7 +165,7 @@ class RunSettings(Section):
 class RunSpec(RunSettings):
     """The whole of run.json. ``network`` is the network directory, relative to the run directory.
 
-    ``tor_build`` is the build of tor that plays the run (:attr:`torsweep.tor.build.BuiltTor.version`); the
+    ``tor_build`` is the build of tor that plays the run (:attr:`torsweep.tor.builds.BuiltTor.version`); the
     model has none, and without it the run is not bound to one. ``other_builds`` are further builds, with the
     hosts that run them instead. ``repeat`` tells runs apart that differ by chance alone: an engine with
     a seed of its own draws with another one, while traffic and paths stay.

@@ -1,23 +1,20 @@
-"""Which engines there are, whether each can run here, and which one runs an experiment.
+"""Whether an engine can run here, and which one runs an experiment.
 
-In: the packages under :mod:`torsweep.engines` that have an ``entry.py``; ``auto`` or the name of an engine;
-PATH, this machine. Out: the name of an engine with one sentence on why, its
-:class:`~torsweep.engines.contract.Engine`, its version, and what keeps it from running, each as the error
-that a run would end with.
+In: ``auto`` or the name of an engine; PATH, this machine. Out: the name of an engine with one sentence on
+why, its version, and what keeps it from running, each as the error that a run would end with.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torsweep.engines.contract import Engine, EngineKind
-from torsweep.engines.names import engine_names
-from torsweep.engines.sources import sources_key
+from torsweep.engines.contract import Engine
+from torsweep.engines.registry import RUN_ENGINES, find_engine
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.source_files import sources_key
 from torsweep.tor.compile import check_requirements
 
 TOR_PROGRAMS = ("tor", "tor-gencert")
@@ -57,31 +54,6 @@ def problems(engine: Engine, *, builds: bool = True) -> Iterator[TorsweepError]:
 
 AUTO_ENGINE = "auto"
 
-_ENTRIES = (importlib.import_module(f"torsweep.engines.{name}.entry") for name in engine_names())
-
-ENGINES: dict[str, Engine] = {entry.ENGINE.name: entry.ENGINE for entry in _ENTRIES}
-"""Every engine by its name."""
-
-_BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}
-
-RUN_ENGINES = tuple(sorted(_BY_KIND, key=lambda kind: (_BY_KIND[kind].runs_tor, kind)))
-"""The names that runs and their folders have, the kinds of every engine: the model first."""
-
-MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_tor)
-"""The engine that models tor, with which those that run it are compared."""
-
-
-def find_engine(kind: str) -> Engine:
-    """The engine whose runs have the name ``kind``: one for both kinds of Shadow; InputError without any."""
-    if kind not in _BY_KIND:
-        raise InputError("is no engine", key="engine", value=kind, accepted=", ".join(RUN_ENGINES))
-    return _BY_KIND[kind]
-
-
-def find_kind(kind: str) -> EngineKind:
-    """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
-    return find_engine(kind).kinds[kind]
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -119,7 +91,7 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
             if not lacking(name, builds=False):
                 return Choice(name, "as soon as tor can be built here")
         raise ToolMissing(f"no engine of this experiment can run here: {'; '.join(passed_over)}")
-    if request not in _BY_KIND or find_engine(request).name not in experiment_engines:
+    if request not in RUN_ENGINES or find_engine(request).name not in experiment_engines:
         accepted = ", ".join([AUTO_ENGINE, *experiment_engines])
         problem = "no engine that can run this experiment"
         raise InputError(problem, key="engine", value=request, accepted=accepted)
@@ -168,13 +140,18 @@ def _lacking_tools(engine: Engine) -> bool:
 def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
     """What has to be the same for a run not to be made anew: the versions of all that runs in it.
 
-    That is its programs, the Python sources of the engine, and the keys of its ``builds`` of tor. For one
-    kind of Shadow where the other is here, ToolMissing: runs of the two must not mix.
+    That is its programs, all that preparing and running it loads of torsweep, and the keys of its ``builds``
+    of tor. For one kind of Shadow where the other is here, ToolMissing: runs of the two must not mix.
     """
     engine = find_engine(kind)
-    versions = [*engine.versions(), f"sources {sources_key(engine.name)}"]
+    versions = [*engine.versions(), f"sources {run_key(engine.name)}"]
     if not engine.runs_tor:
         return "; ".join(versions)
     _require_kind(engine, kind)
     tool_versions = [require_tool(tool).version_line for tool in engine.tools]
     return "; ".join([*tool_versions, *versions, *(f"tor build {key}" for key in builds)])
+
+
+def run_key(engine: str) -> str:
+    """A key of the sources that a run of ``engine`` goes through: what prepares it and what runs it."""
+    return sources_key("torsweep/engines/prepare.py", f"torsweep/engines/{engine}/cli.py")

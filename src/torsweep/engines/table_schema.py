@@ -274,6 +274,9 @@ COSTS = TableSchema(
     ),
 )
 
+DEFAULT = "default"
+"""In :data:`SETTINGS`, what a tor has that nobody told anything."""
+
 SETTINGS = TableSchema(
     SETTINGS_FILE,
     "what the tors of a role have under one name, where they were told the same",

@@ -5,8 +5,6 @@ program shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing
 is for and where its makers explain how to install it.
 
 tor and tor-gencert come from the build with the patch series, since only it knows every knob.
-
-The programs in Rust that ``make setup`` builds are on PATH, or beside the Python that is running.
 """
 
 from __future__ import annotations
@@ -16,30 +14,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor import TOOLS
-from torsweep.tor.build import find_build
+from torsweep.tor.builds import find_build
 from torsweep.tor.program import PATIENCE_S
-
-
-def find_own_program(name: str) -> Path | None:
-    """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
-    program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
-    return Path(program) if program else None
-
-
-def require_own_program(name: str) -> Path:
-    """The program ``name``; ToolMissing when it is not there."""
-    program = find_own_program(name)
-    if program is None:
-        raise ToolMissing(
-            f"{name}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
-        )
-    return program
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def describe_command(
     from torsweep.config.experiment import load_experiment
     from torsweep.network import describe as description
     from torsweep.network.model import NETWORK_FILE, read_network
-    from torsweep.stats.fit_load import fit_load as fitted_load
+    from torsweep.study.fit_load import fit_load as fitted_load
 
     loaded = load_experiment(experiment)
     if not description.pauses(loaded.traffic.web):

@@ -8,7 +8,6 @@ A scheduler kills a job that exceeds them; a profile of a cluster then tries it 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import math
 import shlex
@@ -17,11 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torsweep
 from torsweep.config.replicates import numbers_by_level
-from torsweep.engines.prepare import run_settings
-from torsweep.engines.selection import find_engine, version_of
-from torsweep.engines.sources import imported
+from torsweep.engines.registry import find_engine
+from torsweep.engines.run_settings import run_settings
+from torsweep.engines.selection import version_of
 from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
@@ -30,10 +28,9 @@ from torsweep.pipeline.paths import Paths, called_by_rules
 from torsweep.pipeline.tree import PlanPath, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import SOURCES_JOINED_BY
+from torsweep.source_files import sources_key
 from torsweep.tor.torrc import told_to_tor
 from torsweep.units import NANOSECONDS_PER, format_quantity
-
-PACKAGE = Path(torsweep.__file__).parent
 
 BESIDE_MB = 600
 """Memory of the processes around the engine: under Slurm two of Snakemake's, 154 MB each, and the one that
@@ -55,32 +52,14 @@ def set_arguments(values: Mapping[str, object]) -> str:
     return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
 
 
-def source_sha256(*names: str) -> Callable[[Any], str]:
-    """A parameter of rules: the hash of the sources of a command, so that a change in them does its jobs
-    anew. They are packages and modules of torsweep, all modules that these import, and templates.
-
-    It is worked out for the jobs that there are, not for every process that reads the rules.
-    """
-    return lambda wildcards: _sha256_of_sources(names)
+def source_key(*names: str) -> Callable[[Any], str]:
+    """A parameter of rules: the key of what modules and packages of torsweep load, so that a change in it
+    does their jobs anew. It is worked out for the jobs that there are, not for every process that reads the
+    rules."""
+    return lambda wildcards: _source_key(*(f"torsweep/{name}" for name in names))
 
 
-@functools.cache
-def _sha256_of_sources(names: tuple[str, ...]) -> str:
-    hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in source_files(*names)]
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()
-
-
-def source_files(*names: str) -> list[Path]:
-    """The files behind ``names``, such as ``stats`` or ``runsets/collect.py``, in order."""
-    paths = [PACKAGE / name for name in names]
-    waiting = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
-    files: set[Path] = set()
-    while waiting:
-        file = waiting.pop()
-        if file.is_file() and file.suffix != ".pyc" and file not in files:
-            files.add(file)
-            waiting += imported(file) if file.suffix == ".py" else ()
-    return sorted(files)
+_source_key = functools.cache(sources_key)
 
 
 def seeds_in_braces(seeds: Sequence[int]) -> str:
@@ -239,6 +218,10 @@ class Arguments:
         """``--live-tor FILE``, where the user gives a file of the public network."""
         file = self._paths.overrides.live_tor
         return "" if file is None else f"--live-tor {shlex.quote(str(file))}"
+
+    def figure_source(self, wildcards: Any) -> str:
+        """The key of what drawing a figure loads, beside the module of the figure and what figures share."""
+        return _source_key(f"plotting/{wildcards.figure}.py", "plotting/drawing/files.py")
 
     def captions(self, wildcards: Any) -> str:
         """``--no-captions``, where the user wants figures without."""

@@ -15,7 +15,7 @@ from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
 from torsweep.config.traffic import KINDS, PERF_KINDS
-from torsweep.engines.selection import ENGINES
+from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all

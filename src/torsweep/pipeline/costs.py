@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
-from torsweep.engines.selection import find_engine
+from torsweep.engines.registry import find_engine
 from torsweep.units import counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480

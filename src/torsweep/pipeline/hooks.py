@@ -23,7 +23,8 @@ from typing import Any
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
-from torsweep.engines.selection import AUTO_ENGINE, MODEL_ENGINE, choose_engine, find_engine
+from torsweep.engines.registry import MODEL_ENGINE, find_engine
+from torsweep.engines.selection import AUTO_ENGINE, choose_engine
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.checks import is_rule, require_experiment_name

@@ -22,9 +22,10 @@ from torsweep.config.network import NetworkConfig, load_network_config, network_
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.prepare import require_knobs
+from torsweep.engines.registry import find_engine
+from torsweep.engines.run_settings import require_knobs
 from torsweep.engines.run_spec import RUN_FILE
-from torsweep.engines.selection import choose_engine, find_engine, require_engine
+from torsweep.engines.selection import choose_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT, find

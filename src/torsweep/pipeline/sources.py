@@ -18,7 +18,8 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.plan import Plan
 from torsweep.config.replicates import numbers_by_level
 from torsweep.config.variant import Variant
-from torsweep.engines.selection import find_engine, require_engine
+from torsweep.engines.registry import find_engine
+from torsweep.engines.selection import require_engine
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.sources import RunSource, require_held

@@ -22,7 +22,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.quantiles import mean
 from torsweep.config.traffic import ClientTraffic
 from torsweep.config.variant import FREE
-from torsweep.engines.selection import find_engine
+from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.yaml_file import MOST_YAML_BYTES

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torsweep.engines.prepare import write_run
+from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.seeds import repeat_seed
 

@@ -23,11 +23,10 @@ import polars as pl
 from pydantic import AliasPath, BaseModel, Field, model_validator
 
 from torsweep.config.reading import RefusedValue, validate
-from torsweep.config.traffic import PERF_TRAFFIC
+from torsweep.config.traffic import ONION_SUFFIX, PERF_TRAFFIC
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
-from torsweep.tor.onion import ONION_SUFFIX
 
 PUBLIC_MEASURES: Mapping[str, str] = {
     "ttfb_after_command": "request to the first payload byte, s; of OnionPerf's files only",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.engines.arrival import DEFAULT
+from torsweep.engines.table_schema import DEFAULT
 from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Levels, Statistic, texts
 from torsweep.stats.text import TextTable, variant_words
 from torsweep.units import counted

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.tors import DEBIAN, TorSource
-from torsweep.engines import run_tors
+from torsweep.engines import run_builds
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
@@ -21,7 +21,7 @@ from torsweep.storage.folders import MARKER, TOOLS_FOLDER, TOR_BUILD_FOLDER, own
 from torsweep.study.document import Study
 from torsweep.study.series import DEBIAN_PACKAGE
 from torsweep.tor import TOOLS
-from torsweep.tor.build import BuiltTor, read_build, read_stamp
+from torsweep.tor.builds import BuiltTor, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.release import release_in_package
 
@@ -91,4 +91,4 @@ def require_options(study: Study, experiment: Experiment) -> None:
     markers = (standing_build(study, tor) for tor in study.builds.values())
     builds = (read_build(marker.parent / read_stamp(marker)) for marker in markers if marker is not None)
     programs = (built.program for built in builds if built is not None and not built.is_arti)
-    run_tors.require_options(programs, experiment)
+    run_builds.require_options(programs, experiment)

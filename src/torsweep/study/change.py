@@ -32,8 +32,8 @@ from torsweep.study.named_tor import (
 from torsweep.study.series import fitting
 from torsweep.tor.identity import planned_key
 from torsweep.tor.names import require_known
-from torsweep.tor.release import read_series
 from torsweep.tor.repository import find_commit, uncommitted
+from torsweep.tor.series import read_series
 
 UNCHANGED = "default"
 """The level of ``options`` that changes nothing; every experiment has it."""

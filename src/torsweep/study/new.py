@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
-from torsweep.engines.selection import find_engine
+from torsweep.engines.registry import find_engine
 from torsweep.errors import OutputError
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import require_experiment_name

@@ -19,17 +19,8 @@ from torsweep.study.named_tor import NamedTor
 from torsweep.study.new import STUDIES
 from torsweep.tor import TOOLS
 from torsweep.tor.apt import RELEASE_SERIES as RELEASES
-from torsweep.tor.release import (
-    Series,
-    apply_series,
-    find_commit_release,
-    find_release,
-    patches_of_user,
-    read_series,
-    require_version,
-    unpack,
-    verified_package,
-)
+from torsweep.tor.release import find_commit_release, find_release, require_version, unpack, verified_package
+from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
 
 DEBIAN_PACKAGE = TOOLS / "downloads/package"
 """Debian's source package, below a study or the checkout."""

@@ -16,8 +16,8 @@ from typing import Any
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.traffic import MARKOV
+from torsweep.engines.registry import ENGINES
 from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
-from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError
 from torsweep.network.tornet import TORNET_FILE, Tornet, is_tornet, read_tornet
 from torsweep.study.venue import Venue, require_among

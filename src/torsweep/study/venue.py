@@ -11,14 +11,8 @@ from dataclasses import dataclass
 
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor.diagnose import shortfalls
-from torsweep.engines.selection import (
-    AUTO_ENGINE,
-    ENGINES,
-    choose_engine,
-    find_engine,
-    lacking,
-    require_engine,
-)
+from torsweep.engines.registry import ENGINES, find_engine
+from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, require_engine
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 

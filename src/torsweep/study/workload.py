@@ -17,8 +17,8 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, AnyKind
+from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
-from torsweep.engines.selection import find_engine
 from torsweep.errors import ToolMissing
 from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT

@@ -81,7 +81,7 @@ def build_command(
 def check_command(out: ToolsFolder = TOOLS) -> None:
     """Say which tor is built; if none is, say whether this machine has what a build needs."""
     from torsweep.errors import ToolMissing
-    from torsweep.tor.build import find_build
+    from torsweep.tor.builds import find_build
     from torsweep.tor.compile import check_requirements
 
     try:

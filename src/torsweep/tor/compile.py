@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from torsweep.errors import OutputError, ToolMissing, TorsweepError
+from torsweep.tor.builds import configure_flags
 
 NEEDED_PROGRAMS = {"make": "make", "patch": "patch"}
 """Program by Debian's package, beside the compiler."""
@@ -118,27 +119,11 @@ def can_link(compiler: list[str], libraries: Sequence[Library]) -> bool:
     return answer.returncode == 0
 
 
-WITHOUT = (
-    "asciidoc",
-    "manpage",
-    "html-manual",
-    "lzma",
-    "zstd",
-    "systemd",
-    "seccomp",
-)
-"""Parts of tor that no experiment needs, each with a dependency of its own."""
-
 PROGRESS_EVERY_S = 10.0
 
 FULL_BYTES = 8_000_000
 """If a build fails on a disk with less room than this, the disk is the reason; a compiler's message seldom
 says so."""
-
-
-def configure_flags(*, tests: bool) -> list[str]:
-    """The options that configure is given."""
-    return [*(f"--disable-{part}" for part in WITHOUT), *([] if tests else ["--disable-unittests"])]
 
 
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:

@@ -7,9 +7,7 @@ source and patches and on the configure options, and not on where the source is.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,16 +16,9 @@ from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.arti import arti_content
-from torsweep.tor.compile import configure_flags
-from torsweep.tor.release import (
-    SERIES,
-    Release,
-    Series,
-    find_commit_release,
-    find_release,
-    patches_of_user,
-    read_series,
-)
+from torsweep.tor.builds import build_key, configure_flags
+from torsweep.tor.release import Release, find_commit_release, find_release
+from torsweep.tor.series import SERIES, Series, patches_of_user, read_series
 
 FROM_DEBIAN = "Debian's source package"
 """Stands for the content of a source that has not been fetched yet."""
@@ -52,12 +43,6 @@ class Recipe:
     def key(self) -> str:
         """The key of the build."""
         return build_key(self.content, self.series.sha256, self.flags, self.patches.sha256)
-
-
-def build_key(content: str, series_sha256: str, flags: Sequence[str], patches_sha256: str = "") -> str:
-    """The key of a build from a source, with patches and options of configure: 12 hexadecimal digits."""
-    text = "\n".join([content, series_sha256, *flags, *filter(None, [patches_sha256])])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SERIES) -> Recipe:

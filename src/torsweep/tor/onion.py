@@ -14,12 +14,12 @@ from pathlib import Path
 
 from stem.util.ed25519 import publickey_unsafe
 
+from torsweep.config.traffic import ONION_SUFFIX
 from torsweep.seeds import stream
 
 ONION_FOLDER = "onion"
 """The ``HiddenServiceDir`` of a server, in the folder of its tor."""
 
-ONION_SUFFIX = ".onion"
 _VERSION = b"\x03"
 _HEADER = b"== ed25519v1-%b: type0 =="
 _HEADER_BYTES = 32

@@ -8,7 +8,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.config.quantiles import mean
-from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSettings
 from torsweep.errors import InputError
 

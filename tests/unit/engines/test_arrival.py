@@ -8,14 +8,14 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
 from torsweep.config.eras import tor_settings
-from torsweep.engines.arrival import DEFAULT, OWN, settings_frame
+from torsweep.engines.arrival import OWN, settings_frame
 from torsweep.engines.host_tors import CACHED_CONSENSUS, HostTors
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.engines.shadow.settings import write_settings
 from torsweep.engines.shadow.simulate import GraphHost, Process
-from torsweep.engines.table_schema import SETTINGS, validate
+from torsweep.engines.table_schema import DEFAULT, SETTINGS, validate
 from torsweep.formats.frames import read_frame
-from torsweep.tor.build import BuiltTor, code_sha256
+from torsweep.tor.builds import BuiltTor, code_sha256
 
 NETWORK = network(*POSITIONS)
 RELAYS = [relay.name for relay in NETWORK.relays]

@@ -18,7 +18,8 @@ from torsweep.engines.paths import (
     common_paths,
     conflux_legs,
 )
-from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Position, write_network

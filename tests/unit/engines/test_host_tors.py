@@ -19,8 +19,8 @@ from torsweep.engines.host_tors import (
 )
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.tor import build
-from torsweep.tor.build import BuiltTor
+from torsweep.tor import builds
+from torsweep.tor.builds import BuiltTor
 
 TODAY = tor_settings("today", {})
 NETWORK = network(*POSITIONS)
@@ -34,7 +34,7 @@ def tors(tmp_path: Path) -> HostTors:
 
 
 def test_a_host_has_the_build_that_run_json_gives_it(tors, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "read_build", {t.folder: t for t in (tors.usual, tors.of("relay2"))}.get)
+    monkeypatch.setattr(builds, "read_build", {t.folder: t for t in (tors.usual, tors.of("relay2"))}.get)
     run = run_spec(
         tor_build=tors.usual.version, other_builds={tors.of("relay2").version: ("relay2", "relay3")}
     )

@@ -16,10 +16,13 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.prepare import build_run, finished_run, run_settings, write_run
+from torsweep.engines.prepare import build_run
+from torsweep.engines.registry import ENGINES
+from torsweep.engines.run_builds import read_stamps, tor_builds
+from torsweep.engines.run_directory import finished_run, write_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import read_run
-from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
-from torsweep.engines.selection import ENGINES
+from torsweep.engines.run_tors import RunTors
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
@@ -374,7 +377,7 @@ def test_a_bundle_that_a_build_refuses_ends_even_the_runs_of_other_bundles(
     program.write_text('#!/bin/sh\ngrep -q CacheDNSS "$3" && exit 1\necho CacheDNS\n')
     program.chmod(0o755)
     built = SimpleNamespace(program=program, is_arti=False)
-    monkeypatch.setattr("torsweep.tor.build.find_build", lambda version: built)
+    monkeypatch.setattr("torsweep.tor.builds.find_build", lambda version: built)
     (tmp_path / "built").write_text("build of tor: 0.4.9.3-aaaaaaaaaaaa\n")
     asked = ["run", "prepare", "refill_sweep", "--network", network, "--out", tmp_path / "run"]
     asked += ["--engine", "shadow", "--tor", tmp_path / "built"]

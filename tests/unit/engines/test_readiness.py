@@ -9,10 +9,8 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection
-from torsweep.engines.selection import (
-    find_engine,
-    problems,
-)
+from torsweep.engines.registry import find_engine
+from torsweep.engines.selection import problems
 from torsweep.engines.shadow import entry as shadow
 from torsweep.errors import ToolMissing
 

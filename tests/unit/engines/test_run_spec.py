@@ -7,7 +7,9 @@ import json
 import pytest
 
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_directory import write_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
 

@@ -11,7 +11,8 @@ from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.where import Where
-from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
 from torsweep.network import tornet_directory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import subprocess
 from collections import Counter
@@ -14,10 +13,9 @@ import pytest
 import yaml
 
 from torsweep.config.network import load_network_config
-from torsweep.engines.selection import find_engine
-from torsweep.pipeline import arguments as arguments_module
+from torsweep.engines.registry import find_engine
 from torsweep.pipeline import paths as paths_module
-from torsweep.pipeline.arguments import Arguments, source_sha256
+from torsweep.pipeline.arguments import Arguments
 from torsweep.pipeline.paths import Paths
 
 ROOT = Path(__file__).parents[3]
@@ -170,37 +168,6 @@ def test_a_run_has_one_path_only(capsys, changes, said):
         _arguments().run_settings(_run(**changes))
     assert stop.value.code == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("names", "file"),
-    [
-        (("report",), "report/templates/report.css"),
-        (("report",), "network/describe.py"),
-        (("stats",), "runsets/reading.py"),
-        (("stats",), "config/replicates.py"),
-        (("bundle",), "formats/archives.py"),
-    ],
-)
-def test_changed_sources_change_the_parameter(monkeypatch, names, file):
-    """Templates count, and modules that those of the command import."""
-
-    def parameter(content: dict[Path, str]) -> str:
-        monkeypatch.setattr(arguments_module, "sha256_of_file", lambda path: content.get(path, "same"))
-        arguments_module._sha256_of_sources.cache_clear()
-        return source_sha256(*names)(None)
-
-    changed = arguments_module.PACKAGE / file
-    assert changed.is_file()
-    assert parameter({}) == parameter({}) != parameter({changed: "changed"})
-    assert parameter({}) == parameter({arguments_module.PACKAGE / "study/cli.py": "changed"})
-    arguments_module._sha256_of_sources.cache_clear()
-
-
-def test_the_sources_that_rules_name_are_there():
-    text = "".join(file.read_text() for file in (ROOT / "rules").glob("*.smk"))
-    named = re.findall(r'"([^"]+)"', "".join(re.findall(r"source_sha256\(([^*)]*)\)", text)))
-    assert named and all((arguments_module.PACKAGE / name).exists() for name in named)
 
 
 def _asked(engine, network):

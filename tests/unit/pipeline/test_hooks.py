@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from torsweep.config.network import load_network_config
-from torsweep.engines.selection import Choice, find_engine
+from torsweep.engines.registry import find_engine
+from torsweep.engines.selection import Choice
 from torsweep.errors import OutputError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline import hooks

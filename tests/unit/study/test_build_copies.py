@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from torsweep.config.tors import TorSource
-from torsweep.engines import run_tors
+from torsweep.engines import run_builds
 from torsweep.provenance import sha256_of_file
 from torsweep.study import build_copies
 from torsweep.study.build_copies import copy_builds, require_options, standing_build
 from torsweep.study.document import Study
 from torsweep.study.series import DEBIAN_PACKAGE as PACKAGE
-from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
+from torsweep.tor.build import TOOLS
+from torsweep.tor.builds import STAMP, BuiltTor, read_build
 from torsweep.tor.identity import marker_name, planned_key
 
 STOCK = TorSource(source="debian")
@@ -136,7 +137,7 @@ def test_a_build_of_another_tor_is_not_taken(beside, tmp_path):
 
 def test_options_are_asked_of_a_build_that_stands(beside, tmp_path, monkeypatch):
     asked: list[tuple[Path, ...]] = []
-    monkeypatch.setattr(run_tors, "require_options", lambda programs, _: asked.append(tuple(programs)))
+    monkeypatch.setattr(run_builds, "require_options", lambda programs, _: asked.append(tuple(programs)))
     experiment: Any = None
     require_options(study(tmp_path), experiment)
     shutil.rmtree(beside)

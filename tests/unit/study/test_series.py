@@ -13,7 +13,7 @@ from torsweep.errors import InputError
 from torsweep.study import new, series
 from torsweep.study.named_tor import DEBIANS_TOR, patched, read_tor
 from torsweep.study.series import fitting
-from torsweep.tor.release import Series
+from torsweep.tor.series import Series
 
 
 @pytest.fixture(autouse=True)

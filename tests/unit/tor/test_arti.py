@@ -14,7 +14,8 @@ from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing
 from torsweep.tor import arti
 from torsweep.tor.arti_client import arti_toml, ed25519_identity
-from torsweep.tor.build import build_tor, find_build
+from torsweep.tor.build import build_tor
+from torsweep.tor.builds import find_build
 from torsweep.tor.identity import planned_key
 
 RUST = "rustc 1.95.0 (59807616e 2026-04-14)"

@@ -13,12 +13,13 @@ import pytest
 from torsweep.config.tors import STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
-from torsweep.tor import build
+from torsweep.tor import builds
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
-from torsweep.tor.compile import check_requirements, configure_flags, first_error
-from torsweep.tor.identity import build_key, marker_name, planned_key
-from torsweep.tor.release import Series, read_series
+from torsweep.tor.build import build_tor
+from torsweep.tor.builds import build_key, configure_flags, current_build, find_build, read_build, read_stamp
+from torsweep.tor.compile import check_requirements, first_error
+from torsweep.tor.identity import marker_name, planned_key
+from torsweep.tor.series import Series, read_series
 
 ROOT = Path(__file__).parents[3]
 KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags(tests=False))
@@ -92,7 +93,7 @@ def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tree, 
 
 def test_a_build_with_other_options_of_configure_is_none(built, monkeypatch, series):
     assert current_build(built, series) is not None
-    monkeypatch.setattr(build, "configure_flags", lambda *, tests: ["--enable-other"])
+    monkeypatch.setattr(builds, "configure_flags", lambda *, tests: ["--enable-other"])
     assert current_build(built, series) is None
 
 
@@ -114,7 +115,7 @@ def test_a_build_of_another_series_is_none(built, monkeypatch, series):
     monkeypatch.chdir(ROOT)
     other = Series(series.patches[:1], "1" * 64)
     assert current_build(built, other) is None
-    monkeypatch.setattr(build, "read_series", lambda: other)
+    monkeypatch.setattr(builds, "read_series", lambda: other)
     with pytest.raises(ToolMissing, match="no tor with this patch series is built") as raised:
         find_build(built)
     assert raised.value.exit_code == 3

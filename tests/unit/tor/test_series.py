@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.tor.release import apply_series, first_failure, read_series
+from torsweep.tor.series import apply_series, first_failure, read_series
 
 ROOT = Path(__file__).parents[3]
 needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not on PATH")

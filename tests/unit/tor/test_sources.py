@@ -13,7 +13,8 @@ from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_tor, find_build, read_build, read_stamp
+from torsweep.tor.build import build_tor
+from torsweep.tor.builds import find_build, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 
 ROOT = Path(__file__).parents[3]

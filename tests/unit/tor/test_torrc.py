@@ -16,7 +16,7 @@ from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 from torsweep.network.model import Relay
 from torsweep.tor import TOOLS
-from torsweep.tor.build import read_build
+from torsweep.tor.builds import read_build
 from torsweep.tor.program import options_of
 from torsweep.tor.torrc import consensus_parameters, differences, environment, knob_options, lacking, torrc
 

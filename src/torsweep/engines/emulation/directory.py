@@ -48,7 +48,7 @@ from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.tor.arti_client import GUARDS_FILE
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 from torsweep.tor.onion import ONION_FOLDER
 
 KEPT_S = 300 * 86_400

@@ -15,7 +15,6 @@ from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
-from torsweep.engines.table_files import COSTS_FILE, SETTINGS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 SHADOW_S_PER_RELAY_SECOND = 0.13
@@ -98,7 +97,6 @@ ENGINE = Engine(
         NOT_MEASURING: EngineKind("measures no round trips", Look(ORANGE, DOTTED, "P"), has_nagle=False),
     },
     tools=("shadow", "tgen", "oniontrace"),
-    files=(COSTS_FILE, SETTINGS_FILE),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     takes_threads=True,
     takes_tornettools=True,

@@ -17,7 +17,7 @@ from typing import Any
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
-from torsweep.engines.prepare import clear_results, read_prepared
+from torsweep.engines.run_directory import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys

@@ -27,7 +27,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
-from torsweep.tor.build import find_build
+from torsweep.tor.builds import find_build
 from torsweep.units import SECOND_NS
 
 MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"

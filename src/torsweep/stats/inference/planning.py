@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.variant import FREE
-from torsweep.engines.selection import MODEL_ENGINE
+from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.errors import InputError
 from torsweep.home import find
 

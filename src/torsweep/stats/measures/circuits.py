@@ -81,6 +81,7 @@ CIRCUIT_MEASURES = (
         failed_circuits,
         pl.len() / pl.col("of").first(),
         absent=0.0,
+        drawn=False,
     ),
     Measure(
         "round_trip_median",

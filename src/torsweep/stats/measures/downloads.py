@@ -153,6 +153,7 @@ DOWNLOAD_MEASURES = (
         "payload over time, from half of the payload to the last byte: median over complete downloads",
         downloads,
         pl.col("last_half").median(),
+        drawn=False,
     ),
     Measure(
         "goodput_last_fifth_median",
@@ -181,6 +182,7 @@ DOWNLOAD_MEASURES = (
         " or never began one, of all",
         progress_of_clients,
         _share_of_clients("stalled"),
+        drawn=False,
     ),
     Measure(
         "clients_without_progress",
@@ -191,6 +193,7 @@ DOWNLOAD_MEASURES = (
         " never began one, of all",
         progress_of_clients,
         _share_of_clients("starved"),
+        drawn=False,
     ),
     Measure(
         "download_errors",
@@ -211,6 +214,7 @@ DOWNLOAD_MEASURES = (
         errors_by_stage,
         pl.len() / pl.col("of").first(),
         absent=0.0,
+        drawn=False,
     ),
     Measure(
         "download_errors_by_reason",
@@ -221,6 +225,7 @@ DOWNLOAD_MEASURES = (
         errors_by_reason,
         pl.len() / pl.col("of").first(),
         absent=0.0,
+        drawn=False,
     ),
     Measure(
         "jain_index",

@@ -33,7 +33,8 @@ class Measure:
     ``rows`` gives what it is worked out from, ``number`` makes the number of a run and group. ``topic`` and
     ``label`` are what figures and tables call it. Of a ``share`` variants differ by percentage points, of
     anything else by a part of the baseline. ``absent`` is the number of a run without rows of a group that
-    another run has; None: it has no number. No number is below 0 or above ``most``.
+    another run has; None: it has no number. No number is below 0 or above ``most``. One that is not ``drawn``
+    stands in the table alone, or in a figure of its own, and not in that of all measures.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Measure:
     number: pl.Expr
     absent: float | None = None
     most: float = math.inf
+    drawn: bool = True
 
     @property
     def share(self) -> bool:

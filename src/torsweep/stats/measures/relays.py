@@ -164,6 +164,7 @@ RELAY_MEASURES = (
         "bytes in the output buffers of a relay at the end of a second: median over relays and seconds",
         relay_seconds,
         pl.col("outbuf_bytes").median() / KIB,
+        drawn=False,
     ),
     Measure(
         "output_buffers_p90",
@@ -182,6 +183,7 @@ RELAY_MEASURES = (
         "processor time of tor's processes of a role over the whole run: sum",
         processes,
         pl.col("cpu_s").sum(),
+        drawn=False,
     ),
     Measure(
         "processor_time_mean",
@@ -200,6 +202,7 @@ RELAY_MEASURES = (
         "the most memory that each of tor's processes of a role had resident: sum",
         processes,
         pl.col("memory_mib").sum(),
+        drawn=False,
     ),
     Measure(
         "peak_memory_mean",

@@ -12,13 +12,13 @@ from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import known_options
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.entry import EmulationTools
+from torsweep.engines.emulation.tools import EmulationTools
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import RUN_FOLDER, own_folder
-from torsweep.tor.build import BuiltTor
+from torsweep.tor.builds import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
 PATH = ("relay1", "relay2", "relay3")

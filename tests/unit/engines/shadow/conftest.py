@@ -15,7 +15,8 @@ from tests.stand_ins import stand_in_tor
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.hosts import Identities
-from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools

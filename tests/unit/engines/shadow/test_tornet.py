@@ -13,7 +13,7 @@ from tests.stand_ins import stand_in_tor
 from tests.synthetic_tornet import AUTHORITIES, write_tornet
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings

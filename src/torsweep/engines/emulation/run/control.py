@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torsweep.engines.emulation.directory import LATER_VOTES_S
-from torsweep.engines.emulation.entry import START_S, START_S_PER_CLIENT
+from torsweep.engines.emulation.tools import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
 
 AFTER_VOTE_S = 20

@@ -15,11 +15,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torsweep.config.traffic import ONION_SUFFIX
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.run.processes import inside
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
-from torsweep.tor.onion import ONION_SUFFIX
 
 SOCKS_VERSION, NO_NAME, NAME_AND_PASSWORD, CONNECT, IPV4, DOMAIN, IPV6 = 5, 0, 2, 1, 1, 3, 4
 PASSWORD = b"torsweep"

@@ -26,7 +26,6 @@ from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame, resident_bytes
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
-from torsweep.engines.emulation.entry import FILES_PER_HOST, EmulationTools, cores
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -47,8 +46,9 @@ from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.run.waits import NotReady
 from torsweep.engines.emulation.tcp import TCP, settable
+from torsweep.engines.emulation.tools import FILES_PER_HOST, EmulationTools, cores
 from torsweep.engines.paths import common_paths, conflux_legs
-from torsweep.engines.prepare import clear_results, read_prepared
+from torsweep.engines.run_directory import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
 from torsweep.engines.table_schema import (

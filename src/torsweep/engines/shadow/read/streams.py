@@ -16,6 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.config.traffic import ONION_SUFFIX
 from torsweep.engines.shadow.layout import Layout
 from torsweep.engines.shadow.read.circuits import stream_growth
 from torsweep.engines.shadow.read.logs import Log
@@ -25,7 +26,6 @@ from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.shadow.traffic import is_end, number_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
-from torsweep.tor.onion import ONION_SUFFIX
 from torsweep.units import SECOND_US
 
 

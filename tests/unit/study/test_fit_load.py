@@ -12,8 +12,8 @@ from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.errors import InputError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
-from torsweep.stats import fit_load as module
-from torsweep.stats.fit_load import CLOSE_ENOUGH, Step, fit_load
+from torsweep.study import fit_load as module
+from torsweep.study.fit_load import CLOSE_ENOUGH, Step, fit_load
 
 EXPERIMENT = load_experiment("refill_sweep")
 
