@@ -81,7 +81,7 @@ def is_number(level: object) -> bool:
     return re.fullmatch("[0-9.]+", str(level)) is not None
 
 
-MOST_TIMES, MOST_NUMBER = 10.0, 1000.0
+MOST_TIMES, MOST_NUMBER, MOST_SECONDS = 10.0, 1000.0, 1000.0
 """A bound that is further out is not written out: two or three networks give bounds of any size."""
 
 
@@ -105,6 +105,19 @@ def percent_text(share: float) -> str:
         return f"over {100 * MOST_TIMES:,.0f} %"
     text = f"{share:+.1%}" if round(share, 3) else "0.0%"
     return text.replace("%", " %").replace("-", "−")
+
+
+def points_text(share: float) -> str:
+    """A difference of shares: ``+5.8 points``, ``0.0 points``."""
+    text = f"{100 * share:+.1f}" if round(share, 3) else "0.0"
+    return f"{text} points".replace("-", "−")
+
+
+def milliseconds_text(seconds: float) -> str:
+    """A difference of times: ``+640 ms``, ``−12 ms``, ``over 1,000,000 ms``."""
+    if abs(seconds) > MOST_SECONDS:
+        return f"over {1000 * MOST_SECONDS:,.0f} ms"
+    return f"{1000 * seconds:+,.0f} ms".replace("-", "−")
 
 
 @dataclass(frozen=True)

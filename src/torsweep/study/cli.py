@@ -280,6 +280,6 @@ def _print_result(play: Play, about: str) -> None:
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)
-    networks = print_verdict(play.summary, claims_of(experiment), about, console, *over)
-    record_look(play.study.file, Design.of(experiment), networks)
+    said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
+    record_look(play.study.file, Design.of(experiment), len(said.networks))
     typer.echo(f"page: {play.page}")

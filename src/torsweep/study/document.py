@@ -32,7 +32,6 @@ from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import is_rule
 from torsweep.provenance import sha256_of_file
 from torsweep.stats.look_record import read_looks, with_look
-from torsweep.stats.streams.medians import PAIRED
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange
@@ -252,7 +251,7 @@ def _usual_traffic() -> Any:
 def _claim(kind: str, subject: str, change: TorChange) -> dict[str, Any]:
     text = f"{subject} with {change.level} differ from those with {change.baseline[change.knob]}."
     about = {"id": kind, "text": text, "test": "change", "knob": change.knob}
-    return {**about, "kind": kind, "metrics": ["ttfb", "ttlb"], "statistics": [PAIRED]}
+    return {**about, "kind": kind}
 
 
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from torsweep.runsets.cli import import_folder
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import IMPORTED, Import, open_import
 from torsweep.runsets.reading import IMPORT, PlanTables
-from torsweep.stats.claims.downloads import AnyChange
-from torsweep.stats.statistic import Analysis, Levels
+from torsweep.stats.claims.change import AnyChange
+from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import REQUEST
 from torsweep.stats.summarize import summary_of, write_summary
 from torsweep.study.verdict import print_verdict
@@ -67,7 +67,7 @@ def compare_imports(
     claims = _claims(
         replace(opened, kinds=PERF_KINDS), [each.name for each in both], warm_up or USUAL_WARM_UP
     )
-    levels: Levels = {IMPORT: both[0].name}
+    levels: dict[str, str] = {IMPORT: both[0].name}
     analysis = Analysis(opened, levels, NO_DIFFERENCE_BELOW, claims, public=tor_metrics)
     write_summary(summary_of(analysis), summary)
     for figure in FIGURES:
@@ -88,7 +88,7 @@ def _claims(tables: PlanTables, names: Sequence[str], cut: str) -> list[AnyChang
     return [
         AnyChange.model_validate(
             {**common, "id": kind, "text": f"Times of {KIND_NAMES[kind]} differ.", "kind": kind}
-            | {"clocks": (REQUEST,)}
+            | {"clock": REQUEST, "statistics": ("median", "mean", "p90")}
         )
         for kind in PERF_KINDS
         if all(kind in kinds[name] for name in names)

@@ -24,10 +24,10 @@ from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.claims.claim import claims_of
-from torsweep.stats.claims.downloads import AnyChange
+from torsweep.stats.comparison import BYTES
 from torsweep.stats.inference.interim import Design
-from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
 from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.statistic import MetricName
@@ -35,7 +35,6 @@ from torsweep.study.build_copies import standing_build
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
-from torsweep.study.verdict import SHOWN_TIMES
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, rounded_duration
 
@@ -147,7 +146,7 @@ class Workload:
     def _confidence(self, networks: int) -> float:
         """That of an interval, at the next look."""
         looks = {many: share for many, share in self.experiment.precision.looks.items() if many < networks}
-        each = bonferroni(CONFIDENCE, len(self._spreads))
+        each = same_download_confidence(len(self._spreads))
         design = Design(tuple(looks), tuple(looks.values()))
         return design.look(networks).confidence_at(networks, each)
 
@@ -199,7 +198,7 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
         yield f"shows     unknown: {'one network has no interval' if networks < 2 else nobody}"
         return
     sizes = ", ".join(
-        f"{size_text(size)} ({KIND_NAMES[kind]}, {SHOWN_TIMES[metric]})"
+        f"{size_text(size)} ({KIND_NAMES[kind]}, {BYTES[metric]})"
         for (kind, metric), (size, _) in shown.items()
     )
     yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
@@ -207,7 +206,7 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
     bases: dict[str, list[str]] = {}
     for (kind, metric), (_, row) in shown.items():
         line = f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}"
-        bases.setdefault(line, []).append(f"{KIND_NAMES[kind]}, {SHOWN_TIMES[metric]}")
+        bases.setdefault(line, []).append(f"{KIND_NAMES[kind]}, {BYTES[metric]}")
     for line, measures in bases.items():
         these = f"{'; '.join(measures)}: " if len(bases) > 1 else ""
         yield f"          {these}{line}"

@@ -1,47 +1,56 @@
-"""Claims that there is a change: read both ways, each comparison for itself."""
+"""Claims that there is a change: read both ways, each measure for itself."""
 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
-from tests.analyses import analysis_of
-from torsweep.stats.claims.downloads import AnyChange
+from torsweep.stats.claims.change import BESIDE, ERROR_SHARES, SAME_DOWNLOAD, AnyChange, MeasureQuestion
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
+    INCONCLUSIVE,
     NO_DIFFERENCE,
+    UNCLEAR,
+    YES,
+    Inquiry,
     Verdict,
-    judge,
-    verdicts,
+    above,
+    below,
+    within,
+    within_factor,
 )
-from torsweep.stats.statistic import Analysis
-from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.inference.intervals import share_interval
 
-CHANGE = AnyChange(
-    id="web", text="A sentence.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb")
-)
+CHANGE = AnyChange(id="web", text="A sentence.", test="change", knob="tor", kind="web")
+BOUND = 0.05
 
 
-def runs(ttfb: float, ttlb: float, noise: float, networks: int = 8, seed: int = 7) -> Analysis:
-    """Runs of two builds, the second of which takes ``ttfb`` and ``ttlb`` times as long, times noise."""
-    draw = np.random.default_rng(seed).normal
-    rows = [
-        {
-            "metric": metric,
-            "kind": "web",
-            "tor": tor,
-            "seed": network,
-            "median_s": (1 + network) * factor * float(np.exp(noise * draw())),
-        }
-        for metric, ratio in (("ttfb", ttfb), ("ttlb", ttlb))
-        for tor, factor in (("stock", 1.0), ("branch", ratio))
-        for network in range(networks)
-    ]
-    return analysis_of(
-        {"tor": ["branch", "stock"]}, {"tor": "stock"}, {quantiles_of_runs: pl.DataFrame(rows)}
+def question(values: np.ndarray, group: str = SAME_DOWNLOAD) -> MeasureQuestion:
+    """As the claim asks it of a time; ``values`` are logarithms of ratios."""
+    return MeasureQuestion(
+        group,
+        values,
+        "not 0",
+        lambda interval: above(0)(interval) or below(0)(interval),
+        lambda _: False,
+        within_factor(BOUND),
+        logarithms=True,
+        group=group,
+        error_share=ERROR_SHARES[group],
+        measure="paired_ttfb",
+        bound=BOUND,
+        networks=tuple(range(len(values))),
+        differences_s=values,
     )
+
+
+def values_of(ratio: float, noise: float, networks: int = 8, seed: int = 7) -> np.ndarray:
+    return np.log(ratio) + noise * np.random.default_rng(seed).normal(size=networks)
+
+
+def judged(*values: np.ndarray, group: str = SAME_DOWNLOAD, family: dict[str, int] | None = None) -> Verdict:
+    return Inquiry(CHANGE, "", tuple(question(each, group) for each in values), family=family or {}).verdict()
 
 
 def shown(verdict: Verdict) -> list[str]:
@@ -50,47 +59,108 @@ def shown(verdict: Verdict) -> list[str]:
 
 @pytest.mark.parametrize("ratio", [1.2, 0.8])
 def test_a_change_is_shown_in_either_direction(ratio: float) -> None:
-    verdict = judge(CHANGE, runs(ratio, ratio, 0.02), {})
-    assert (verdict.verdict, shown(verdict)) == (HOLDS, ["yes", "yes"])
-    assert verdict.reason == "2 of 2 comparisons show a change"
+    verdict = judged(values_of(ratio, 0.02), values_of(ratio, 0.02, seed=8))
+    assert (verdict.verdict, shown(verdict)) == (HOLDS, [YES, YES])
     first = verdict.comparisons[0]
-    assert first.statement == "web ttfb: branch against stock"
     assert first.interval.mean == pytest.approx(ratio - 1, abs=0.03)
-    assert first.interval == first.simultaneous and first.interval.confidence == pytest.approx(0.975)
+    assert first.interval == first.simultaneous
 
 
-def test_it_is_read_from_the_simultaneous_interval() -> None:
-    """Somewhere between the two intervals lies 0: at 95 % one comparison alone would show a change."""
-    for seed in range(200):
-        verdict = judge(CHANGE, runs(1.0, 1.0, 0.05, seed=seed), {})
-        alone = judge(CHANGE.model_copy(update={"metrics": ("ttfb",)}), runs(1.0, 1.0, 0.05, seed=seed), {})
-        if shown(alone) == ["yes"] and shown(verdict)[0] != "yes":
-            return
-    raise AssertionError("no draw tells the two intervals apart")
+def test_the_same_download_has_four_fifths_of_the_error_and_all_questions_of_a_page_divide_it() -> None:
+    same, beside = (
+        judged(values_of(1, 0.01), group=group, family={SAME_DOWNLOAD: 4, BESIDE: 12})
+        for group in (SAME_DOWNLOAD, BESIDE)
+    )
+    assert same.comparisons[0].interval.confidence == pytest.approx(1 - 0.04 / 4)
+    assert beside.comparisons[0].interval.confidence == pytest.approx(1 - 0.01 / 12)
+    widths = [each.comparisons[0].interval.high - each.comparisons[0].interval.low for each in (same, beside)]
+    assert widths[0] < widths[1]
 
 
-def test_no_change_is_shown_where_all_intervals_are_within_the_margin() -> None:
-    verdict = judge(CHANGE, runs(1.0, 1.0, 0.01), {})
-    assert verdict.verdict == NO_DIFFERENCE
-    assert verdict.reason == "all 2 comparisons show no change as large as the margin"
+def test_no_difference_takes_every_network_within_three_times_the_bound() -> None:
+    alike = values_of(1.0, 0.005, networks=20)
+    assert shown(judged(alike)) == [NO_DIFFERENCE]
+    alike[4] = 4 * np.log1p(BOUND)
+    (answer,) = judged(alike).comparisons
+    assert within_factor(BOUND)(answer.interval), "the mean over networks is where it should be"
+    assert answer.shows == UNCLEAR and answer.behind is not None and answer.behind.far_out == (4,)
+    assert len(answer.behind.by_network) == 20
 
 
-def test_one_change_is_enough_and_the_rest_is_told() -> None:
-    verdict = judge(CHANGE, runs(1.2, 1.0, 0.01), {})
-    assert (verdict.verdict, shown(verdict)) == (HOLDS, ["yes", "no difference"])
+def test_a_network_far_from_others_that_vary_is_named_only_where_it_is_far_for_them() -> None:
+    far = [judged(values_of(1.0, 0.3, seed=seed)).comparisons[0].behind for seed in range(100)]
+    assert sum(bool(each.far_out) for each in far if each is not None) <= 3
+    values = values_of(1.5, 0.02)
+    values[2] += 1
+    behind = judged(values).comparisons[0].behind
+    assert behind is not None and behind.far_out == (2,)
+
+
+def test_one_measure_is_enough_and_the_rest_is_told() -> None:
+    verdict = judged(values_of(1.2, 0.01), values_of(1.0, 0.01))
+    assert (verdict.verdict, shown(verdict)) == (HOLDS, [YES, NO_DIFFERENCE])
     assert verdict.reason == "1 of 2 comparisons show a change; 1 of 2 show no change as large as the margin"
-
-
-def test_claims_of_changes_that_are_printed_together_are_covered_together() -> None:
-    analysis = runs(1.03, 1.03, 0.06)
-    analysis.claims = (CHANGE, CHANGE.model_copy(update={"id": "again"}))
-    one, other = verdicts(analysis)
-    assert one.comparisons[0].interval.confidence == pytest.approx(1 - 0.05 / 4)
-    assert one.comparisons == other.comparisons
+    unclear = judged(values_of(1.6, 0.09), values_of(1.04, 0.09))
+    assert (unclear.verdict, shown(unclear)) == (HOLDS, [YES, UNCLEAR])
+    assert judged(values_of(1.0, 0.2)).verdict == INCONCLUSIVE
 
 
 def test_a_change_is_never_contradicted_and_rarely_found_where_there_is_none() -> None:
     """Both comparisons together: at most one A/A in twenty, 2.5 of 50 sweeps."""
-    seen = [judge(CHANGE, runs(1.0, 1.0, 0.05, seed=seed), {}).verdict for seed in range(50)]
+    seen = [
+        judged(values_of(1.0, 0.05, seed=seed), values_of(1.0, 0.05, seed=100 + seed)).verdict
+        for seed in range(50)
+    ]
     assert CONTRADICTED not in seen
     assert seen.count(HOLDS) <= 7
+
+
+@pytest.mark.parametrize(("networks", "clients", "known"), [(8, 60, NO_DIFFERENCE), (3, 20, UNCLEAR)])
+def test_where_nobody_is_stuck_the_number_of_clients_says_what_may_be(
+    networks: int, clients: int, known: str
+) -> None:
+    """An interval of no width would claim to know every client that was not there."""
+    counts = np.tile([0.0, clients], (networks, 1))
+    asked = MeasureQuestion(
+        "",
+        np.zeros(networks),
+        "not 0",
+        lambda interval: above(0)(interval) or below(0)(interval),
+        lambda _: False,
+        within(0.02),
+        measure="without_progress",
+        bound=0.02,
+        networks=tuple(range(networks)),
+        counts=(counts, counts),
+    )
+    answer = asked.answer(1 - 0.01 / 12)
+    # None of so many clients would be stuck with a chance of a quarter of the error.
+    most = 1 - (0.01 / 12 / 4) ** (1 / (networks * clients))
+    assert answer.interval.high == pytest.approx(most, rel=1e-6)
+    assert answer.interval.low == -answer.interval.high
+    assert answer.shows == known
+
+
+def test_shares_that_differ_between_networks_are_known_no_better_than_networks_are() -> None:
+    draw = np.random.default_rng(3)
+    stuck = draw.binomial(60, [0.0, 0.3, 0.0, 0.4, 0.1, 0.0, 0.5, 0.2])
+    sides = [np.column_stack([hits, np.full(8, 60)]) for hits in (np.zeros(8), stuck)]
+    interval = share_interval(*sides, 0.95)
+    shares = stuck / 60
+    half = 2.365 * shares.std(ddof=1) / np.sqrt(8)
+    assert interval.mean == pytest.approx(shares.mean())
+    assert (interval.low, interval.high) == pytest.approx(
+        (shares.mean() - half, shares.mean() + half), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_intervals_of_shares_miss_no_more_often_than_they_say(independent: bool) -> None:
+    draw = np.random.default_rng(5)
+    missed = 0
+    for _ in range(2_000):
+        hits = draw.binomial(30, [0.02, 0.05], (4, 2))
+        sides = [np.column_stack([each, np.full(4, 30)]) for each in hits.T]
+        interval = share_interval(*sides, 0.9, independent)
+        missed += not interval.low <= 0.03 <= interval.high
+    assert missed / 2_000 <= 0.1

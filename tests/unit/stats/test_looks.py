@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from torsweep.errors import InputError
-from torsweep.stats.claims.downloads import AnyChange
+from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.claims.judging import YES, Inquiry, Question, above, below, within_factor
 from torsweep.stats.inference.interim import FIRST_SHARE, Design, confidences, grown_share
 from torsweep.stats.inference.intervals import Interval
@@ -37,7 +37,7 @@ def shown_at(values: np.ndarray, looks: Sequence[int]) -> int | None:
     for networks in looks:
         design = design.look(networks)
         questions = tuple(question(row[:networks]) for row in values)
-        verdict = Inquiry(CLAIM, "", questions, family=LINES).verdict(design)
+        verdict = Inquiry(CLAIM, "", questions, family={"": LINES}).verdict(design)
         if any(answer.shows == YES for answer in verdict.comparisons):
             return networks
     return None

@@ -11,38 +11,15 @@ import pytest
 import typer
 import yaml
 
+from tests.analyses import change_verdict, claims_file_of
 from torsweep.cli import app
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
-from torsweep.stats.claims.judging import Answer, Verdict
-from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.verdicts import ClaimsFile
 from torsweep.study import build_copies, play, series, venue, verdict, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
 
 ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
-
-
-def _found(*values: tuple[str, float, float]) -> ClaimsFile:
-    answers = [
-        Answer(
-            "",
-            Interval((low + high) / 2, low, high, 8, 0.975),
-            Interval(0, low, high, 8, 0.975),
-            "",
-            said,
-        )
-        for said, low, high in values
-    ]
-    verdicts = tuple(
-        Verdict(kind, "", "change", "", "", "", tuple(answers[2 * number : 2 * number + 2]))
-        for number, kind in enumerate(("web", "bulk"))
-    )
-    told = {"experiment": "x", "engine": "emulation", "engine_version": "", "era": "today", "plan": "main"}
-    return ClaimsFile(
-        **told, network="ci", seeds=tuple(range(1, 9)), baseline={}, interim=(), claims=verdicts
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +32,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
     monkeypatch.setattr(build_copies, "standing_build", lambda study, tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
-    found = _found(("yes", -0.1, -0.02), ("no difference", -0.01, 0.01), *[("unclear", -0.2, 0.1)] * 2)
+    unclear = {"paired_ttfb": (-0.2, 0.1), "mean_ttlb": (-0.2, 0.1)}
+    found = claims_file_of(
+        change_verdict("web", paired_ttfb=(-0.1, -0.02)), change_verdict("bulk", **unclear)
+    )
     monkeypatch.setattr(verdict, "read_claims", lambda summary: found)
     commands: list[list[str]] = []
     monkeypatch.setattr(play, "_call", lambda command: commands.append(command) or 0)
@@ -72,18 +52,17 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
         "KISTSchedRunInterval 1 msec, against Debian's tor",
         "8 networks of ci, emulation, era today",
     ]
-    assert said[3:7] == [
-        "web, first byte −6.0 % −10.0 % to −2.0 % shown –",
-        "web, last byte 0.0 % −1.0 % to +1.0 % no difference –",
-        "bulk, first byte −5.0 % −20.0 % to +10.0 % not shown –",
-        "bulk, last byte −5.0 % −20.0 % to +10.0 % not shown –",
-    ]
+    assert said[2].startswith("Web clients: faster: same download: first byte −6.0 % (+100 ms)")
+    assert said[3].startswith("Bulk clients: inconclusive: first byte, same download may be anything in")
+    table = [line for line in said if line.startswith(("web, ", "bulk, "))]
+    assert len(table) == 16
+    assert table[0] == "web, first byte, same download −6.0 % (+100 ms) [−10.0, −2.0] % shown –"
+    assert table[8] == "bulk, first byte, same download −5.0 % (+100 ms) [−20.0, +10.0] % inconclusive –"
+    assert "Intervals: all 16 together with 95 %" in said
     page = (
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )
-    assert said[7].startswith("Changes: how much longer the same download takes")
-    assert said[8] == "Intervals: all 4 together with 95 %"
-    assert said[9] == f"page: {page}/kistschedruninterval_1_msec.html"
+    assert said[-1] == f"page: {page}/kistschedruninterval_1_msec.html"
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
     assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
 

@@ -65,7 +65,7 @@ def test_the_same_networks_are_paired(tmp_path: Path, capsys: pytest.CaptureFixt
     summary = compared(other, one)
     answer = last_byte_of_50_kib(summary)
     sizes = len({claim.claim for claim in read_claims(summary).claims})
-    bounds = stats.ttest_1samp(np.log(FASTER), 0).confidence_interval(1 - 0.05 / (2 * sizes))
+    bounds = stats.ttest_1samp(np.log(FASTER), 0).confidence_interval(1 - 0.04 / (2 * sizes))
     assert answer.interval.mean == pytest.approx(np.expm1(np.log(FASTER).mean()), rel=1e-5)
     assert (answer.interval.low, answer.interval.high) == pytest.approx(tuple(np.expm1(bounds)), rel=1e-4)
     assert (answer.shows, answer.interval.networks) == ("yes", 4)

@@ -1,57 +1,59 @@
-"""The last lines of a comparison: each measure with its change, interval and verdict."""
+"""The last lines of a comparison: what is said, and each measure with its change, interval and verdict."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from rich.console import Console
 
-from torsweep.stats.claims.judging import Answer, Question, above, below, within
-from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.text import percent_text
-from torsweep.study.verdict import Line
-
-
-def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8) -> Answer:
-    middle = (low + high) / 2
-    interval = Interval(middle, low, high, networks, 0.975)
-    return Answer("web ttfb", interval, interval, "not 0", shows)
+from tests.analyses import change_verdict, claims_file_of
+from tests.model_comparison import experiment
+from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.comparison import Row, comparison
+from torsweep.stats.text import milliseconds_text, percent_text, points_text
+from torsweep.study.verdict import can_show_text, measure_cells, measures_table
 
 
-def test_runs_that_are_alike_to_the_last_byte_show_that_there_is_no_effect() -> None:
-    values = np.zeros(3)
-    asked = Question("web", values, "not 0", above(0), below(0), within(0.05), logarithms=True)
-    given = asked.answer(0.975)
-    assert Line("web, first byte", given).verdict == "no effect: the same times in every network"
-    six = replace(given, shows="no difference")
-    assert Line("web, first byte", six).verdict == "no difference"
+def row(low: float, high: float, measure: str = "paired_ttfb") -> Row:
+    said = comparison(claims_file_of(change_verdict(**{measure: (low, high)})), claims_of(experiment()))
+    return next(each for each in said.rows if each.measure == measure)
+
+
+def test_a_row_says_change_milliseconds_interval_and_verdict() -> None:
+    times = row(0.01, 0.03)
+    said = ("web, first byte, same download", "+2.0 % (+100 ms)", "[+1.0, +3.0] %", "shown", "–")
+    assert measure_cells(times) == said
+    shares = replace(row(-0.2, 0.1, "failed"), change_s=float("nan"))
+    said = ("web, failed downloads", "−5.0 points", "[−20.0, +10.0] points", "inconclusive", "–")
+    assert measure_cells(shares) == said
+
+
+def test_a_row_says_what_so_many_networks_can_show() -> None:
+    able = replace(row(-0.1, 0.1), can_show={8: 0.24, 16: 0.17, 32: 0.052})
+    assert can_show_text(able) == "24 %, 16: 17 %"
+
+
+def test_the_table_fits_a_terminal() -> None:
+    console = Console(width=110, file=io.StringIO())
+    console.print(measures_table([measure_cells(row(0.01, 0.03))]))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 2, "a heading and a row"
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict"),
-    [
-        (answer("yes", 0.01, 0.1), "shown"),
-        (answer("no difference", -0.01, 0.01), "no difference"),
-        (answer("unclear"), "not shown"),
-        (
-            answer("unclear", float("nan"), float("nan"), networks=1),
-            "not shown, as one network has no interval",
-        ),
-        (
-            answer("unclear", float("nan"), float("nan")),
-            "not shown, as a network had too few downloads",
-        ),
-    ],
+    ("amount", "text"), [(0.0004, "0.0 points"), (-0.0312, "−3.1 points"), (0.2, "+20.0 points")]
 )
-def test_verdicts(given: Answer, verdict: str) -> None:
-    assert Line("web, first byte", given).verdict == verdict
+def test_points(amount: float, text: str) -> None:
+    assert points_text(amount) == text
 
 
-def test_a_line_says_what_so_many_networks_can_show() -> None:
-    able = replace(answer("unclear"), can_show={8: 0.24, 16: 0.17, 32: 0.052})
-    assert Line("web, first byte", able).can_show == "24 %, 16: 17 %"
-    assert Line("web, first byte", answer("unclear")).can_show == "–"
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.64, "+640 ms"), (-1.2345, "−1,234 ms"), (5e3, "over 1,000,000 ms")]
+)
+def test_milliseconds(seconds: float, text: str) -> None:
+    assert milliseconds_text(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ statistics or clocks is judged by each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -48,18 +49,69 @@ from torsweep.stats.statistic import (
 from torsweep.stats.streams.differences import networks_at, paired
 from torsweep.stats.streams.incidence import (
     OPENING,
+    Metric,
     clock_text,
     measured_downloads,
     metric_at,
     unless_perf_alone,
 )
 from torsweep.stats.streams.medians import ESTIMANDS, PAIRED, quantiles_of_runs
-from torsweep.stats.streams.pairs import paired_log_ratios
+from torsweep.stats.streams.pairs import paired_changes
 from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, Stairs, stair_table
 from torsweep.units import is_duration
 
 ClockStarts = Annotated[tuple[ClockStart, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Between:
+    """How a time changes between two levels: ``logs`` has for each of ``networks`` the logarithm of second
+    over first, and ``differences_s`` second less first, NaN where a side has none. Of independent samples,
+    ``logs`` are those of the second, ``reference`` those of the first, and there is one difference."""
+
+    logs: np.ndarray
+    differences_s: np.ndarray
+    networks: tuple[int, ...]
+    reference: np.ndarray | None = None
+
+
+def times_between(
+    claim: ClientClaim,
+    analysis: Analysis,
+    metric: Metric,
+    statistic: Estimand,
+    levels: Levels,
+    between: tuple[str, str],
+) -> Between:
+    """How ``statistic`` of the clients of ``claim`` changes ``between`` two levels of its knob."""
+    chosen_clients = analysis.once(perf_analysis) if claim.kind in PERF_KINDS else analysis
+    if chosen_clients is None:
+        seeds = tuple(analysis.provenance.seeds)
+        return Between(np.full(len(seeds), np.nan), np.full(len(seeds), np.nan), seeds)
+    of_kind = pl.col("kind").cast(pl.String) == claim.kind
+    one, two = ({**levels, claim.knob: level} for level in between)
+    runs = chosen_clients.once(quantiles_of_runs)
+    if claim.knob == IMPORT:
+        networks = shared_networks(analysis, levels, between)
+    else:
+        networks = networks_at(runs, {knob: level for knob, level in levels.items() if knob != claim.knob})
+    seeds = tuple(networks)
+    if statistic == PAIRED:
+        streams = chosen_clients.once(measured_downloads).filter(of_kind)
+        return Between(*paired_changes(streams, metric, one, two, seeds), seeds)
+    chosen = runs.filter(pl.col("metric") == metric.name, of_kind)
+    pair = paired(chosen, f"{statistic}_s", one, two, networks)
+    if not pair.independent:
+        return Between(pair.log_ratio, pair.difference_s, seeds)
+    difference_s = np.array([pair.variant_s.mean() - pair.reference_s.mean()])
+    return Between(np.log(pair.variant_s), difference_s, (), np.log(pair.reference_s))
+
+
+def shared_networks(analysis: Analysis, levels: Levels, between: tuple[str, str]) -> pl.Series:
+    """The seeds of the networks that two imports have in common, in order."""
+    sides = [set(analysis.provenance.seeds_at({**levels, IMPORT: name})) for name in between]
+    return pl.Series(sorted(sides[0] & sides[1]), dtype=pl.Int64)
 
 
 class _TimesClaim(ClientClaim):
@@ -91,30 +143,8 @@ class _TimesClaim(ClientClaim):
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
         """Logarithm of the statistic at ``other`` over that at ``reference``, one a network."""
-        values, _ = self.logarithms(analysis, metric, levels, reference, other)
-        return values
-
-    def logarithms(
-        self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """:meth:`log_ratio`; or, of independent samples, the logarithms at ``other`` and ``reference``."""
-        chosen_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
-        if chosen_clients is None:
-            return np.full(len(analysis.provenance.seeds), np.nan), None
-        clock, statistic = metric_at(metric, self.clocks[0]), self.statistics[0]
-        of_kind = pl.col("kind").cast(pl.String) == self.kind
-        one, two = ({**levels, self.knob: level} for level in (reference, other))
-        held = {knob: level for knob, level in levels.items() if knob != self.knob}
-        runs = chosen_clients.once(quantiles_of_runs)
-        networks = networks_at(runs, held)
-        if statistic == PAIRED:
-            streams = chosen_clients.once(measured_downloads).filter(of_kind)
-            return paired_log_ratios(streams, clock, one, two, networks.to_list()), None
-        chosen = runs.filter(pl.col("metric") == clock.name, of_kind)
-        pair = paired(chosen, f"{statistic}_s", one, two, None if self.knob == IMPORT else networks)
-        if pair.independent:
-            return np.log(pair.variant_s), np.log(pair.reference_s)
-        return pair.log_ratio, None
+        clock = metric_at(metric, self.clocks[0])
+        return times_between(self, analysis, clock, self.statistics[0], levels, (reference, other)).logs
 
 
 class _ExtremeLevel(_TimesClaim):
@@ -227,42 +257,6 @@ class NoImprovement(_TimesClaim):
             )
             for earlier, later in combinations(self.levels, 2)
         ]
-
-
-class AnyChange(_TimesClaim):
-    """One of ``metrics`` or more is another at one of the knob's levels than at the baseline's, higher or
-    lower."""
-
-    any_shows = True
-
-    test: Literal["change"]
-    margin: Margin | None = None
-    """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
-    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]
-    """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
-
-    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """Each other level against the baseline's. Shown: the simultaneous interval excludes 0. No
-        difference: it lies within ± the margin. A change that is shown and smaller than the margin is
-        shown."""
-        margin = analysis.margin if self.margin is None else self.margin
-        reference = analysis.baseline[self.knob]
-        questions = []
-        for other, metric in product(other_levels(self, analysis, reference), self.metrics):
-            values, elsewhere = self.logarithms(analysis, metric, levels, reference, other)
-            questions.append(
-                Question(
-                    f"{self.kind} {metric}: {other} against {reference}{place_text(self, levels)}",
-                    values,
-                    "not 0",
-                    lambda i: above(0)(i) or below(0)(i),
-                    lambda i: False,
-                    within_factor(margin),
-                    logarithms=True,
-                    reference=elsewhere,
-                )
-            )
-        return questions
 
 
 PRONOUNCED: Final = "pronounced"

@@ -28,6 +28,7 @@ way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -39,7 +40,7 @@ from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     FEWEST_FOR_BANDS,
     Interval,
-    bonferroni,
+    MaybeNumber,
     exponential,
     fewest_for_median,
     median_interval,
@@ -91,6 +92,23 @@ def faster(margin: float) -> float:
 
 
 @dataclass(frozen=True)
+class Behind:
+    """What stands behind the answer on a measure of clients (:mod:`torsweep.stats.claims.change`).
+
+    ``by_network`` has the change of each network by its seed, a relative difference or a difference of
+    shares; it is empty where the sides are on other networks. ``difference_s`` is the mean difference in
+    seconds, NaN for shares; ``bound`` what no difference lies within; ``far_out`` the seeds of networks that
+    are far from the others.
+    """
+
+    measure: str
+    by_network: dict[int, MaybeNumber]
+    difference_s: MaybeNumber
+    bound: float
+    far_out: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """One number a claim rests on, with its interval over networks and what it shows.
 
@@ -109,6 +127,7 @@ class Answer:
     shows: str
     can_show: dict[int, float] = field(default_factory=dict)
     contrary: str = ""
+    behind: Behind | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +139,8 @@ class Question:
     ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
     shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for, and
     ``contrary`` what ``opposite`` does, as it goes on after the statement. ``keeps_margin``: ``shown`` asks
-    that a margin is kept. ``reference``: values of the other side, where that is on other networks.
+    that a margin is kept. ``reference``: values of the other side, where that is on other networks. The
+    questions of a ``group`` divide the part ``error_share`` of the error evenly.
     """
 
     statement: str
@@ -135,6 +155,8 @@ class Question:
     contrary: str = ""
     keeps_margin: bool = False
     reference: np.ndarray | None = None
+    group: str = ""
+    error_share: float = 1.0
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
         """The answer, whose simultaneous interval has the confidence ``together``."""
@@ -213,30 +235,36 @@ class Verdict:
 class Inquiry:
     """A claim in one setting, with the questions it comes to; ``open_because`` says why there are none.
 
-    ``family`` is how many questions the simultaneous intervals cover together; 0: those of the claim.
+    ``family`` is how many questions of each group the simultaneous intervals cover together; empty: those of
+    the claim.
     """
 
     claim: Claim
     setting: str
     questions: tuple[Question, ...]
     open_because: str = ""
-    family: int = 0
+    family: Mapping[str, int] = field(default_factory=dict)
 
     def verdict(self, design: Design = FIXED) -> Verdict:
         """What the questions say together, in a sweep of ``design``."""
         head = (self.claim.id, self.claim.text, self.claim.test_name(), self.setting)
         if not self.questions:
             return Verdict(*head, NOT_TESTED, self.open_because)
-        together, questions = bonferroni(CONFIDENCE, self.family or len(self.questions)), self.questions
+        family, questions = self.family or Counter(each.group for each in self.questions), self.questions
+        levels = [1 - (1 - CONFIDENCE) * each.error_share / family[each.group] for each in questions]
         if self.claim.any_shows:
-            questions = tuple(replace(question, confidence=together) for question in questions)
-        answers = tuple(question.answer(together, design) for question in questions)
+            questions = tuple(map(_at_confidence, questions, levels))
+        answers = tuple(each.answer(level, design) for each, level in zip(questions, levels, strict=True))
         can_show = _can_show(questions, answers)
         sum_up = _sum_up_any if self.claim.any_shows else _sum_up
         verdict, reason = sum_up(answers)
         if verdict == INCONCLUSIVE and can_show:
             reason = f"{reason}; {can_show}"
         return Verdict(*head, verdict, reason, answers, self.claim.any_shows, can_show)
+
+
+def _at_confidence(question: Question, confidence: float) -> Question:
+    return replace(question, confidence=confidence)
 
 
 def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
@@ -258,8 +286,8 @@ def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
     of_changes = [inquiry for inquiry in all_of_plan if inquiry.claim.any_shows]
     for each in all_of_plan:
         beside = [other for other in of_changes if other.setting == each.setting]
-        family = sum(len(other.questions) for other in beside) if each.claim.any_shows else 0
-        yield replace(each, family=family)
+        groups = (question.group for other in beside for question in other.questions)
+        yield replace(each, family=Counter(groups)) if each.claim.any_shows else each
 
 
 def verdicts(analysis: Analysis) -> tuple[Verdict, ...]:

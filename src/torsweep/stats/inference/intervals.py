@@ -127,6 +127,62 @@ def median_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> In
     return Interval(float(np.median(array)), float(low), float(high), networks, confidence)
 
 
+def share_interval(
+    reference: npt.ArrayLike, variant: npt.ArrayLike, confidence: float, independent: bool = False
+) -> Interval:
+    """Variant less reference, of shares of what is counted: each side has for each network how many of how
+    many, shape (networks, 2); the mean of the differences within networks, or of ``independent`` sides the
+    difference of their means.
+
+    The interval holds both the t-interval over networks (or Welch's) and what Clopper and Pearson's exact
+    intervals (Biometrika 26, 1934, 404–413) leave of the difference, each side at half the error. Where no
+    network has any, the first has no width and the second says how many there may be; where shares differ
+    between networks more than counts do by chance, the first is the wider one. One network has no interval,
+    and a NaN leaves nothing.
+    """
+    sides = [np.asarray(side, dtype=float) for side in (reference, variant)]
+    networks = sum(map(len, sides)) if independent else len(sides[0])
+    nothing = Interval(np.nan, np.nan, np.nan, networks, confidence)
+    if not all(len(side) and np.isfinite(side).all() and side[:, 1].all() for side in sides):
+        return nothing
+    shares = [side[:, 0] / side[:, 1] for side in sides]
+    mean = float(shares[1].mean() - shares[0].mean())
+    if min(map(len, shares)) < 2:
+        return replace(nothing, mean=mean)
+    over = welch_interval(shares, (-1, 1), confidence)
+    half = (over.high - over.low) / 2 if over.known else 0.0
+    if not independent:
+        half = float(_half_width(shares[1] - shares[0], confidence))
+    (low_one, high_one), (low_two, high_two) = (_exact_share(side, (1 - confidence) / 2) for side in sides)
+    return replace(
+        nothing,
+        mean=mean,
+        low=min(mean - half, low_two - high_one),
+        high=max(mean + half, high_two - low_one),
+    )
+
+
+def _exact_share(counts: npt.NDArray[np.float64], error: float) -> tuple[float, float]:
+    """Clopper and Pearson's bounds of the share of all that is counted."""
+    hits, of = counts.sum(axis=0)
+    low = special.betaincinv(hits, of - hits + 1, error / 2) if hits else 0.0
+    high = special.betaincinv(hits + 1, of - hits, 1 - error / 2) if hits < of else 1.0
+    return float(low), float(high)
+
+
+def farthest_outlier(values: npt.ArrayLike, error: float) -> int | None:
+    """The position of the value that lies too far from the others for a sample of one normal distribution,
+    by Grubbs' test (Technometrics 11, 1969, 1–21); None where none does, or there are fewer than four."""
+    array = np.asarray(values, dtype=float)
+    if len(array) < FEWEST_FOR_BANDS or not np.isfinite(array).all() or np.ptp(array) == 0:
+        return None
+    away = np.abs(array - array.mean()) / array.std(ddof=1)
+    many, farthest = len(array), int(away.argmax())
+    square = float(special.stdtrit(many - 2, 1 - error / (2 * many))) ** 2
+    bound = (many - 1) / np.sqrt(many) * np.sqrt(square / (many - 2 + square))
+    return farthest if away[farthest] > bound else None
+
+
 def fewest_for_median(confidence: float) -> int:
     """The fewest networks for which :func:`median_interval` gives bounds: 6 at 95 %."""
     return int(np.ceil(np.log2(2 / (1 - confidence)) - 1e-9))

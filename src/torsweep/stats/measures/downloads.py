@@ -102,7 +102,7 @@ def errors(analysis: Analysis) -> pl.DataFrame:
         pl.when(late).then(pl.lit("timeout")).when(opened).then(pl.lit("stream")).otherwise(pl.lit("circuit"))
     )
     reason = pl.coalesce("error", pl.when(late).then(pl.lit("time limit")), pl.lit("no reason"))
-    return frame.filter(_ERROR).with_columns(stage=stage, reason=reason)
+    return frame.filter(FAILED).with_columns(stage=stage, reason=reason)
 
 
 def errors_by_stage(analysis: Analysis) -> pl.DataFrame:
@@ -132,7 +132,7 @@ def _share_of_clients(column: str) -> pl.Expr:
     return pl.when(pl.col(column).is_not_null().all()).then(pl.col(column).mean())
 
 
-_ERROR = pl.col("outcome").is_in(["failed", "timeout"])
+FAILED = pl.col("outcome").is_in(["failed", "timeout"])
 _JAIN = pl.col("goodput").sum().pow(2) / (pl.len() * pl.col("goodput").pow(2).sum())
 _GOODPUT, _ERRORS, _FAIRNESS, PROGRESS_TOPIC = "Goodput", "Errors", "Fairness", "Clients without progress"
 DOWNLOAD_MEASURES = (
@@ -202,7 +202,7 @@ DOWNLOAD_MEASURES = (
         SHARE,
         "downloads that failed or whose time limit passed, of all; unfinished ones have no error",
         downloads,
-        _ERROR.mean(),
+        FAILED.mean(),
     ),
     Measure(
         "download_errors_by_stage",

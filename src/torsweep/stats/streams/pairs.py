@@ -36,15 +36,28 @@ def paired_log_ratios(
 
     ``streams`` are downloads of one kind.
     """
+    return paired_changes(streams, metric, reference, variant, seeds)[0]
+
+
+def paired_changes(
+    streams: pl.DataFrame, metric: Metric, reference: Levels, variant: Levels, seeds: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """The same, and the interquartile mean of ``variant`` less ``reference`` in seconds."""
     one, other = (_times(streams, metric, levels) for levels in (reference, variant))
-    ratios = one.join(other, on=PAIR, suffix="_other").select(
-        "seed", ratio=log_ratios(*(pl.col(name) for name in ("time", "least", "time_other", "least_other")))
+    ratio = log_ratios(*(pl.col(name) for name in ("time", "least", "time_other", "least_other")))
+    pairs = one.join(other, on=PAIR, suffix="_other").select("seed", "time", "time_other", ratio=ratio)
+    pairs = pairs.drop_nulls("ratio")
+    # Where one side is longer by an unknown factor, it is so by an unknown time.
+    less = (pl.col("time_other") - pl.col("time")) / 1e6
+    pairs = pairs.with_columns(
+        difference=pl.when(pl.col("ratio").is_infinite()).then("ratio").otherwise(less)
     )
     by_seed = {
-        seed: interquartile_mean(each["ratio"].drop_nulls().to_numpy())
-        for (seed,), each in ratios.group_by("seed")
+        seed: [interquartile_mean(each[name].to_numpy()) for name in ("ratio", "difference")]
+        for (seed,), each in pairs.group_by("seed")
     }
-    return np.array([by_seed.get(seed, np.nan) for seed in seeds], np.float64)
+    changes = np.array([by_seed.get(seed, [np.nan] * 2) for seed in seeds], np.float64).reshape(-1, 2)
+    return changes[:, 0], changes[:, 1]
 
 
 def _times(streams: pl.DataFrame, metric: Metric, levels: Levels) -> pl.DataFrame:
