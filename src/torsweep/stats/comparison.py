@@ -205,20 +205,17 @@ ALL_NOTE = (
 )
 
 
-def comparison(
-    claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network", not_arrived: str = ""
-) -> Comparison:
+def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
     """What the verdicts of a summary on the claims that were ``asked`` say together.
 
-    ``unit`` is a replicate in one word. ``not_arrived`` says where the change did not arrive; nothing is then
-    said to make no difference.
+    ``unit`` is a replicate in one word. Where a change did not arrive, nothing is said to make no difference.
     """
     claims = {claim.id: claim for claim in asked if isinstance(claim, AnyChange)}
     kinds = []
     for verdict in claims_file.claims:
         if claim := claims.get(verdict.claim):
             rows = tuple(_row(claim.kind, answer, unit) for answer in verdict.comparisons)
-            kinds.append(_judged(claim.kind, rows, not_arrived))
+            kinds.append(_judged(claim.kind, rows, claims_file.not_arrived))
     return Comparison(tuple(kinds), claims_file.seeds, claims_file.interim, bool(claims_file.drift), unit)
 
 
@@ -258,7 +255,7 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
     return f"a {unit} had too few downloads"
 
 
-def _judged(kind: str, rows: tuple[Row, ...], not_arrived: str) -> KindVerdict:
+def _judged(kind: str, rows: tuple[Row, ...], not_arrived: Sequence[str]) -> KindVerdict:
     shown = [row for row in rows if row.verdict == SHOWN]
     if shown:
         words, direction = _direction(shown)
@@ -267,7 +264,8 @@ def _judged(kind: str, rows: tuple[Row, ...], not_arrived: str) -> KindVerdict:
         sentence = f"{who(kind)}: {words}: {_changes(shown)}{_far_out(rows)}{rest}."
         return KindVerdict(kind, "shown", direction, sentence, rows)
     if not_arrived:
-        return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {not_arrived}.", rows)
+        why = f"the change did not arrive: tors do not have what {', '.join(not_arrived)} tells them"
+        return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {why}.", rows)
     if rows and all(row.verdict == NO_DIFFERENCE for row in rows):
         return KindVerdict(kind, "no difference", "", f"{who(kind)}: no difference: {_bounds(rows)}.", rows)
     return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {_why(rows)}.", rows)

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict
 
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
+from torsweep.stats.arrival import change_arrived
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.streams.steadiness import drift_sentences
-from torsweep.stats.text import TextTable, interval_text
+from torsweep.stats.text import TextTable, interval_text, variant_words
 
 
 def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
@@ -107,6 +108,7 @@ class ClaimsFile(BaseModel):
     """The whole of claims.json, where a number that is not there is null; ``baseline`` is knob to level.
 
     ``drift`` says what still changed in the measured time; verdicts are provisional where it says anything.
+    ``not_arrived`` are the variants that told their tors something that these do not have.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -122,6 +124,7 @@ class ClaimsFile(BaseModel):
     interim: tuple[int, ...]
     claims: tuple[Verdict, ...]
     drift: tuple[str, ...] = ()
+    not_arrived: tuple[str, ...] = ()
 
 
 def claims_file(analysis: Analysis) -> ClaimsFile:
@@ -134,6 +137,12 @@ def claims_file(analysis: Analysis) -> ClaimsFile:
         interim=tuple(number for number in analysis.design.interim if number <= len(provenance.seeds)),
         claims=analysis.once(verdicts),
         drift=drift_sentences(analysis),
+        not_arrived=tuple(
+            variant_words(variant)
+            for _, variants in analysis.compared()
+            for variant in variants
+            if change_arrived(analysis, variant) is False
+        ),
     )
 
 
