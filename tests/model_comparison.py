@@ -22,8 +22,8 @@ from torsweep.config.network import load_network_config
 from torsweep.config.reading import validate
 from torsweep.config.variant import PATHS
 from torsweep.engines.prepare import build_run
+from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings
-from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import STREAMS
 from torsweep.engines.tools import require_own_program
 from torsweep.formats.yaml_file import read_yaml
