@@ -24,7 +24,7 @@ def locked_cores(stem: Path, most: int) -> Iterator[list[int]]:
         for core in sorted(os.sched_getaffinity(0)):
             if len(cores) == most:
                 break
-            descriptor = _open(stem.with_name(f"{stem.name}.{core}"))
+            descriptor = open_lock(stem.with_name(f"{stem.name}.{core}"))
             locks.callback(os.close, descriptor)
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,12 +32,19 @@ def locked_cores(stem: Path, most: int) -> Iterator[list[int]]:
         yield cores
 
 
-def _open(lock: Path) -> int:
+def open_lock(lock: Path, *, for_all: bool = False) -> int:
+    """A descriptor of the file ``lock``, made where there is none; with ``for_all`` every user may write it.
+
+    Raises OutputError when it cannot be opened.
+    """
+    access = os.O_RDWR if for_all else os.O_RDONLY
     try:
         # Without O_CREAT first: the kernel refuses it on a file of somebody else in a folder open to all.
-        try:
-            return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(lock, access | os.O_CLOEXEC)
+        descriptor = os.open(lock, access | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if for_all:
+            os.fchmod(descriptor, 0o666)
+        return descriptor
     except OSError as error:
         raise OutputError(f"{lock}: cannot be opened: {error.strerror}") from error

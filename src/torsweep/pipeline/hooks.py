@@ -1,7 +1,9 @@
 """What happens when a pipeline starts (its folder is locked, its plan is printed) and when it fails.
 
 In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many
-there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``.
+there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``; in a minute
+without another line, what a step that is under way says. A plan with runs in real time holds the machine from
+here to its end.
 
 How long runs take was measured on processors of 2.8 GHz (each engine's ``entry.py``), and is right to within
 a factor of two elsewhere.
@@ -17,12 +19,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
+from torsweep.ending import INTERRUPTED
+from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -41,6 +46,8 @@ RUN_RULES = ("run", "run_repeat")
 """The rules that play runs."""
 
 POLL_SECONDS = 2.0
+QUIET_SECONDS = 60.0
+"""After this time without a line there is one."""
 
 CONTINUES = "the same command continues from what is complete"
 
@@ -54,16 +61,27 @@ TRUST = 0.05
 the estimated time."""
 
 
+class Interrupted(TorsweepError):
+    """Ctrl-C, which a shell sees as such."""
+
+    exit_code = INTERRUPTED
+
+
 def start(paths: Paths, workflow: Any) -> None:
     """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
 
-    A second pipeline in the folder, or results that cannot be written, end the process here.
+    Runs in real time on this machine wait here for another plan's. A second pipeline in the folder, or
+    results that cannot be written, end the process here.
     """
     try:
         hold_folder(RESULTS)
-        _follow(*_announce(paths, workflow))
+        planned = _announce(paths, workflow)
+        tell = hold_machine(_say) if planned.real_time and workflow.local_exec else None
+        _follow(planned, workflow, tell or (lambda left_s: None))
     except TorsweepError as error:
         stop(error)
+    except KeyboardInterrupt:
+        stop(Interrupted(f"interrupted; {CONTINUES}"))
 
 
 def fail(workflow: Any) -> None:
@@ -120,8 +138,19 @@ def used_as_module(workflow: Any) -> bool:
     return len(workflow.modifier_stack) > 1
 
 
-def _announce(paths: Paths, workflow: Any) -> tuple[dict[Path, float], list[Path]]:
-    """Say what is about to run; the seconds that each run adds, by its manifest, and what builds leave.
+@dataclass(frozen=True)
+class Planned:
+    """What is to be done: the seconds that each run adds, by its manifest; what builds leave, and the seconds
+    that they take; whether there are runs in real time."""
+
+    expected_s: Mapping[Path, float]
+    built: Sequence[Path]
+    build_s: float
+    real_time: bool
+
+
+def _announce(paths: Paths, workflow: Any) -> Planned:
+    """Say what is about to be done, and return it.
 
     Raises ToolMissing where a build lacks something here; a dry run says so and goes on.
     """
@@ -150,7 +179,8 @@ def _announce(paths: Paths, workflow: Any) -> tuple[dict[Path, float], list[Path
         _say(announcement(paths, name, engine, era, networks, slots))
         files = (Path(job.output[0]) for job in jobs)
         expected_s |= dict(zip(files, _expected_s(paths, name, engine, networks, slots), strict=True))
-    return expected_s, built
+    real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
+    return Planned(expected_s, built, build_seconds(builds), real_time)
 
 
 def _say(line: str) -> None:
@@ -187,16 +217,20 @@ def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], s
     return [paths.run_seconds(name, engine, network) / at_once for network in networks]
 
 
-def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:
-    """``7 of 48 runs, about 3 min left``, of runs that were thought to take ``all_s`` seconds together.
+def seconds_left(elapsed_s: float, done_s: float, all_s: float) -> float:
+    """What is left of runs that were thought to take ``all_s`` seconds together.
 
     Finished runs, thought to take ``done_s``, took ``elapsed_s``: the others take as much longer or shorter
     than was thought.
     """
+    trust_s = TRUST * all_s
+    return (all_s - done_s) * (elapsed_s + trust_s) / (done_s + trust_s)
+
+
+def progress_line(finished: int, total: int, elapsed_s: float, left_s: float) -> str:
+    """``7 of 48 runs, about 3 min left``."""
     if finished == total:
         return f"{total} of {total} runs, in {rounded_duration(elapsed_s)}"
-    trust_s = TRUST * all_s
-    left_s = (all_s - done_s) * (elapsed_s + trust_s) / (done_s + trust_s)
     return f"{finished} of {total} runs, about {rounded_duration(left_s)} left"
 
 
@@ -205,12 +239,13 @@ def run_counter(
     say: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
     builds: Sequence[Path] = (),
+    tell: Callable[[float], None] = lambda left_s: None,
 ) -> Callable[[], None]:
     """A function that, each time it is called, says how many runs have ended, if that has changed.
 
     ``expected_s`` are the runs' manifests, with the seconds that each is thought to take. A file counts when
     it is younger than this call: what is to be run again has one already. Time counts from when all of
-    ``builds`` are there.
+    ``builds`` are there. ``tell`` takes the seconds that are left.
     """
     started = clock()
     before = {file: _modified_ns(file) for file in expected_s}
@@ -223,8 +258,10 @@ def run_counter(
         finished = [file for file, date in before.items() if _modified_ns(file) not in (None, date)]
         if len(finished) > announced:
             announced = len(finished)
-            done_s = sum(expected_s[file] for file in finished)
-            say(progress_line(announced, len(before), clock() - started, done_s, sum(expected_s.values())))
+            done_s, elapsed_s = sum(expected_s[file] for file in finished), clock() - started
+            left_s = seconds_left(elapsed_s, done_s, sum(expected_s.values()))
+            say(progress_line(announced, len(before), elapsed_s, left_s))
+            tell(left_s)
 
     return count
 
@@ -236,15 +273,41 @@ def _modified_ns(file: Path) -> int | None:
         return None
 
 
-def _follow(expected_s: Mapping[Path, float], builds: Sequence[Path]) -> None:
-    """Say on standard error how far the runs are, from now until the process ends."""
-    if not expected_s:
-        return
-    count = run_counter(expected_s, _say, builds=builds)
+def _follow(planned: Planned, workflow: Any, tell: Callable[[float], None]) -> None:
+    """Say on standard error how far ``workflow`` is, from now until the process ends; ``tell`` takes the
+    seconds that are left."""
+    tell(planned.build_s + sum(planned.expected_s.values()))
+    said_s = time.monotonic()
+
+    def say(line: str) -> None:
+        nonlocal said_s
+        said_s = time.monotonic()
+        _say(line)
+
+    count = run_counter(planned.expected_s, say, builds=planned.built, tell=tell)
 
     def watch() -> None:
         while True:
             time.sleep(POLL_SECONDS)
             count()
+            if time.monotonic() - said_s >= QUIET_SECONDS and workflow.scheduler is not None:
+                say(under_way(list(workflow.scheduler.running)))
 
     threading.Thread(target=watch, name="torsweep-progress", daemon=True).start()
+
+
+def under_way(jobs: Sequence[Any]) -> str:
+    """What the first of ``jobs``, which are under way, does, and what it says in its log."""
+    if not jobs:
+        return "waiting for a step"
+    job = min(jobs, key=lambda job: job.jobid)
+    others = f" (and {counted(len(jobs) - 1, 'other step')})" if len(jobs) > 1 else ""
+    said = ""
+    with suppress(OSError, IndexError):
+        text = Path(job.log[0]).read_text(encoding="utf-8", errors="replace")
+        said = [line for line in text.splitlines() if line.strip()][-1]
+    return f"{job.message or job.rule.name}{others}" + (f": {said[-_MOST_SAID:]}" if said else "")
+
+
+_MOST_SAID = 200
+"""Characters of what a step says."""

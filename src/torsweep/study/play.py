@@ -15,15 +15,9 @@ from pathlib import Path
 from torsweep.config.experiment import MAIN_PLAN
 from torsweep.ending import INTERRUPTED
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.pipeline.hooks import CONTINUES
+from torsweep.pipeline.hooks import CONTINUES, Interrupted
 from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
-
-
-class Interrupted(TorsweepError):
-    """Ctrl-C, which a shell sees as such."""
-
-    exit_code = INTERRUPTED
 
 
 @dataclass(frozen=True)

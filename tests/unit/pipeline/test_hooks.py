@@ -14,7 +14,7 @@ from torsweep.errors import OutputError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline import hooks
 from torsweep.pipeline.costs import Slots
-from torsweep.pipeline.hooks import announcement, progress_line, run_counter
+from torsweep.pipeline.hooks import Planned, announcement, progress_line, run_counter, seconds_left, under_way
 from torsweep.pipeline.paths import Paths
 
 
@@ -64,14 +64,14 @@ def test_slots_are_cores_here_and_jobs_on_a_cluster():
 
 
 def test_the_estimate_goes_by_the_pace_so_far():
-    assert progress_line(8, 48, elapsed_s=36.0, done_s=16.0, all_s=96.0) == "8 of 48 runs, about 3 min left"
-    assert progress_line(48, 48, 216.0, 96.0, 96.0) == "48 of 48 runs, in 4 min"
+    left_s = seconds_left(elapsed_s=36.0, done_s=16.0, all_s=96.0)
+    assert progress_line(8, 48, 36.0, left_s) == "8 of 48 runs, about 3 min left"
+    assert progress_line(48, 48, 216.0, 0.0) == "48 of 48 runs, in 4 min"
 
 
 def test_short_runs_say_little_of_the_long_ones_that_follow():
     """Twelve runs of the model take 13 s; seven in real time are still to come."""
-    line = progress_line(12, 19, elapsed_s=13.0, done_s=5.0, all_s=2000.0)
-    assert line == "12 of 19 runs, about 36 min left"
+    assert seconds_left(elapsed_s=13.0, done_s=5.0, all_s=2000.0) == pytest.approx(36 * 60, abs=30)
 
 
 def test_only_runs_finished_since_the_start_count(tmp_path):
@@ -80,7 +80,8 @@ def test_only_runs_finished_since_the_start_count(tmp_path):
     os.utime(files[0], (1, 1))
     said: list[str] = []
     time = iter(range(0, 100, 10))
-    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time))
+    told: list[float] = []
+    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time), tell=told.append)
     count()
     assert said == []
     files[1].write_text("")
@@ -91,6 +92,32 @@ def test_only_runs_finished_since_the_start_count(tmp_path):
     files[2].write_text("")
     count()
     assert said[1] == "3 of 3 runs, in 20 s"
+    assert told == [pytest.approx(20.0, abs=1.0), 0.0]
+
+
+def test_a_minute_without_a_line_ends_with_what_a_step_says(tmp_path):
+    log = tmp_path / "run.log"
+    log.write_text("emulation: 3 s: making 10 hosts\nemulation: 60 s: 5 of 8 downloads\n\n")
+    rule = SimpleNamespace(name="run")
+    run = SimpleNamespace(jobid=3, rule=rule, message="run demo on ci, seed 1", log=[log])
+    quiet = SimpleNamespace(jobid=4, rule=rule, message=None, log=[tmp_path / "absent.log"])
+    assert under_way([run]) == "run demo on ci, seed 1: emulation: 60 s: 5 of 8 downloads"
+    assert under_way([quiet]) == "run"
+    assert under_way([quiet, run]).startswith("run demo on ci, seed 1 (and 1 other step): emulation: 60 s")
+
+
+def test_a_plan_in_real_time_has_the_machine_before_its_first_step(monkeypatch):
+    planned = Planned({}, [], build_s=240.0, real_time=True)
+    monkeypatch.setattr(hooks, "hold_folder", lambda folder: None)
+    monkeypatch.setattr(hooks, "_announce", lambda paths, workflow: planned)
+    told: list[float] = []
+    monkeypatch.setattr(hooks, "hold_machine", lambda say: told.append)
+    monkeypatch.setattr(hooks.threading, "Thread", lambda **_: SimpleNamespace(start=lambda: None))
+    hooks.start(Paths, SimpleNamespace(local_exec=True, scheduler=None))
+    assert told == [240.0]
+    # Runs on a cluster are on other machines.
+    hooks.start(Paths, SimpleNamespace(local_exec=False, scheduler=None))
+    assert told == [240.0]
 
 
 def test_the_time_of_builds_says_nothing_of_runs(tmp_path):

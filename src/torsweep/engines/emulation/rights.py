@@ -17,26 +17,27 @@ from pathlib import Path
 
 from torsweep.engines.core_locks import locked_cores
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
-from torsweep.errors import OutputError, ToolMissing
-
-LOCK = Path("/tmp") / "torsweep-emulation.lock"
-"""A file for each core has this name and a number. They are in /tmp, which is the same for all users."""
+from torsweep.engines.machine_lock import LOCK, OTHER, in_turn, machine_shared, say_waiting
+from torsweep.errors import ToolMissing
 
 
 @contextlib.contextmanager
 def cores_claimed(cores: int | None = None, lock: Path = LOCK) -> Iterator[None]:
     """Have ``cores`` of the machine for the block, or the whole machine.
 
-    Raises OutputError when other emulations have so many that too few are left.
+    Waits while other emulations have so many that too few are left, and says so.
     """
     present = len(os.sched_getaffinity(0))
     wanted = present if cores is None else min(cores, present)
-    with locked_cores(lock, wanted) as claimed:
-        if len(claimed) < wanted:
-            raise OutputError(
-                "another emulation is under way on this machine, and too few processors are left:"
-                " wait for its end"
-            )
+    with machine_shared(say_waiting, lock), contextlib.ExitStack() as claims:
+
+        def claimed() -> bool:
+            if len(claims.enter_context(locked_cores(lock, wanted))) == wanted:
+                return True
+            claims.close()
+            return False
+
+        in_turn(claimed, lambda: OTHER, say_waiting)
         yield
 
 

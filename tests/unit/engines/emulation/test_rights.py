@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -81,23 +82,38 @@ def test_without_root_the_command_is_started_anew_in_a_user_namespace(monkeypatc
     assert len(started) == 1
 
 
-def test_emulations_share_the_cores_and_claims_go_with_their_holders(tmp_path, monkeypatch):
+def test_emulations_share_the_cores_and_wait_for_those_that_are_missing(tmp_path, monkeypatch):
     lock = tmp_path / "lock"
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
-    refused = pytest.raises(OutputError, match=r"^another emulation is under way on this machine")
-    with cores_claimed(1, lock), cores_claimed(2, lock), refused, cores_claimed(1, lock):
+    said: list[str] = []
+
+    def give_up(line: str) -> None:
+        said.append(line)
+        raise TimeoutError
+
+    monkeypatch.setattr(module, "say_waiting", give_up)
+    with cores_claimed(1, lock), cores_claimed(2, lock), pytest.raises(TimeoutError), cores_claimed(1, lock):
         pass
-    with cores_claimed(1, lock), refused, cores_claimed(lock=lock):
+    with cores_claimed(1, lock), pytest.raises(TimeoutError), cores_claimed(lock=lock):
         pass
+    assert said == ["waiting for another emulation on this machine"] * 2
     with cores_claimed(8, lock):
         assert [os.stat(f"{lock}.{core}").st_mode & 0o444 for core in range(3)] == [0o444] * 3
     with cores_claimed(lock=lock):
         pass
 
 
+def test_a_run_goes_on_when_the_cores_are_free_again(tmp_path, monkeypatch):
+    lock, other = tmp_path / "lock", contextlib.ExitStack()
+    other.enter_context(cores_claimed(1, lock))
+    monkeypatch.setattr(module, "say_waiting", lambda line: other.close())
+    with cores_claimed(lock=lock):
+        pass
+
+
 def test_a_lock_that_cannot_be_made_is_named(tmp_path):
     with (
-        pytest.raises(OutputError, match=r"absent/lock.0: cannot be opened: No such file"),
+        pytest.raises(OutputError, match=r"absent/lock: cannot be opened: No such file"),
         cores_claimed(lock=tmp_path / "absent" / "lock"),
     ):
         pass

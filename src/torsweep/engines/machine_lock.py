@@ -1,0 +1,113 @@
+"""One plan of runs in real time at a time on a machine.
+
+In: a process that is about to play such runs. Out: :func:`hold_machine`, which waits for its turn and keeps
+the machine until the process ends, however it ends; :func:`machine_shared`, for a run that no plan has begun.
+The locks are the kernel's (flock).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from torsweep.engines.contract import Say
+from torsweep.engines.core_locks import open_lock
+from torsweep.units import rounded_duration
+
+LOCK = Path("/tmp") / "torsweep-emulation.lock"
+"""The lock of the machine. That of a core has this name and a number. They are in /tmp, which is the same for
+all users."""
+
+HELD = "TORSWEEP_HOLDS_MACHINE"
+"""Set in the environment of the steps of a plan that holds the machine."""
+
+POLL_S = 1.0
+SAY_S = 60.0
+_MOST_BYTES = 4096
+
+_held: list[int] = []
+"""Descriptors of locks that this process keeps until it ends."""
+
+
+def say_waiting(line: str) -> None:
+    """Print a line of a run that waits."""
+    print(f"emulation: {line}", file=sys.stderr, flush=True)
+
+
+def hold_machine(say: Say, lock: Path = LOCK) -> Callable[[float], None]:
+    """Keep the machine for this process and its children, from now until it ends.
+
+    While another has it, ``say`` is told for whom this waits and about how long, once a minute. What is
+    returned takes the seconds that are left, for others who wait. Raises OutputError when the lock cannot be
+    opened.
+    """
+    if HELD in os.environ:
+        return lambda left_s: None
+    descriptor = open_lock(lock, for_all=True)
+    in_turn(lambda: _locked(descriptor, fcntl.LOCK_EX), lambda: _holder(descriptor), say)
+    _held.append(descriptor)
+    os.environ[HELD] = "1"
+
+    def tell(left_s: float) -> None:
+        told = {"process": os.getpid(), "folder": os.getcwd(), "until": round(time.time() + left_s)}
+        with contextlib.suppress(OSError):  # it may be another user's file
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(told).encode(), 0)
+
+    return tell
+
+
+@contextlib.contextmanager
+def machine_shared(say: Say, lock: Path = LOCK) -> Iterator[None]:
+    """Have the machine, with others that share it, for the block: no plan begins meanwhile.
+
+    Waits like :func:`hold_machine`; a step of the plan that holds the machine does not wait.
+    """
+    if HELD in os.environ:
+        yield
+        return
+    descriptor = open_lock(lock, for_all=True)
+    try:
+        in_turn(lambda: _locked(descriptor, fcntl.LOCK_SH), lambda: _holder(descriptor), say)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def in_turn(mine: Callable[[], bool], whose: Callable[[], str], say: Say) -> None:
+    """Return when it is this process's turn; meanwhile ``say``, once a minute, ``whose`` it is."""
+    said_s = -SAY_S
+    while not mine():
+        if time.monotonic() - said_s >= SAY_S:
+            said_s = time.monotonic()
+            say(f"waiting for {whose()}")
+        time.sleep(POLL_S)
+
+
+def _locked(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    """Who holds the machine, and about how long, in words."""
+    try:
+        told = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
+        process, folder, left_s = int(told["process"]), str(told["folder"]), told["until"] - time.time()
+    except (ValueError, KeyError, TypeError):
+        return OTHER
+    if not Path("/proc", str(process)).exists():
+        return OTHER
+    return f"the runs of process {process} in {folder}, about {rounded_duration(left_s)} left"
+
+
+OTHER = "another emulation on this machine"
