@@ -77,9 +77,8 @@ def test_one_network_that_takes_three_times_as_long_is_named(
 
 def said_of(*not_arrived: str, **bounds: tuple[float, float]) -> Comparison:
     """What is said of web clients whose measures lie between these bounds."""
-    return comparison(
-        claims_file_of(change_verdict(**bounds)), claims_of(experiment()), not_arrived=not_arrived
-    )
+    file = claims_file_of(change_verdict(**bounds)).model_copy(update={"not_arrived": not_arrived})
+    return comparison(file, claims_of(experiment()))
 
 
 @pytest.mark.parametrize(
