@@ -65,6 +65,7 @@ class TorChange:
     ``knobs`` has the levels of each knob, that of the change first and its baseline's level first; ``tors``
     and ``options`` are entries of the experiment, with absolute paths. ``words`` name the two sides, and
     ``notes`` say what was decided. ``content`` differs where two changes differ, whatever they are called.
+    ``sources`` are the tors of the two sides, where they differ.
     """
 
     knobs: Mapping[str, tuple[str, ...]]
@@ -74,6 +75,7 @@ class TorChange:
     against: str
     content: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    sources: tuple[NamedTor, ...] = ()
 
     @property
     def knob(self) -> str:
@@ -156,7 +158,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
         tors[level] = _mix(candidate, base, options.on)
     content = (base.identity, candidate.identity)
     noted = tuple(filter(None, [*notes, note]))
-    return TorChange({"tor": (base.name, level)}, tors, {}, words, base.words, content, noted)
+    sources = () if again else (base, candidate)
+    return TorChange({"tor": (base.name, level)}, tors, {}, words, base.words, content, noted, sources)
 
 
 def _tors_of(options: Sides, text: str) -> tuple[NamedTor, NamedTor, list[str]]:

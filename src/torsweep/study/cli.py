@@ -182,6 +182,7 @@ def compare_command(
     from torsweep.study.budget import fitted, read_goal
     from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
+    from torsweep.study.effect import require_effect
     from torsweep.study.pairing import choose_pairing
     from torsweep.study.play import Play
     from torsweep.study.tornets import read_tornets
@@ -194,13 +195,13 @@ def compare_command(
     notes: Sequence[str] = change.notes
     if tornets is None:
         venue = choose_venue(engine, network[0] if network else None)
-        relays = load_network_config(venue.network).relay_count
-        pairing, notes = choose_pairing(pairing, change, relays, era)
+        config = load_network_config(venue.network)
+        pairing, notes = choose_pairing(pairing, change, config.relay_count, era)
     else:
-        venue = tornets.venue(engine)
+        venue, config = tornets.venue(engine), tornets.config
     options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
     setup = Setup.read(tornets, **options)
-    for line in notes:
+    for line in [*notes, *require_effect(change, config, tornets, setup.era)]:
         typer.echo(f"torsweep: {line}", err=True)
     words = [*sides.words, *([goal.option, goal.text] if goal else [])]
     command = f"torsweep compare {shlex.join(words)}"

@@ -89,6 +89,10 @@ class Setup(Section):
         return {"era": self.era, "client_start_window": texts["warm_up"], **durations, **paths}
 
 
+class _Planned(Section):
+    replicates: Number
+
+
 @dataclass(frozen=True)
 class Study:
     """A study that may not stand yet: where, the name of its experiment, and the document of that.
@@ -115,12 +119,16 @@ class Study:
 
     @property
     def planned_networks(self) -> int | None:
-        """The number of networks for which the same command has begun this study; None where none has."""
+        """The number of networks for which the same command has begun this study; None where none has.
+
+        Raises InputError where that has been replaced by what is no number.
+        """
         if not self.file.is_file():
             return None
         standing = read_yaml(self.file)
-        same = standing.get("report") == self.document["report"]
-        return int(standing["replicates"]) if same else None
+        if standing.get("report") != self.document["report"]:
+            return None
+        return validate(_Planned, {"replicates": standing.get("replicates")}, self.file).replicates
 
     def network(self) -> NetworkConfig:
         """The configuration of its networks."""

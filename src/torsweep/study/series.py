@@ -19,6 +19,7 @@ from torsweep.study.named_tor import NamedTor
 from torsweep.study.new import STUDIES
 from torsweep.tor import TOOLS
 from torsweep.tor.apt import RELEASE_SERIES as RELEASES
+from torsweep.tor.names import defaults_of
 from torsweep.tor.release import find_commit_release, find_release, require_version, unpack, verified_package
 from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
 
@@ -62,9 +63,34 @@ def _require_patches(tor: NamedTor) -> None:
     patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
     if not patches.patches or (tor.entry.get("source") == DEBIAN and _debian_package() is None):
         return
+    with _patched(tor):
+        pass
+
+
+def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tuple[str, str]] | None:
+    """The defaults that differ between two tors: kind and name → that of either.
+
+    None where it cannot be said: of programs, of Arti, and while Debian's source has not been fetched.
+    """
+    if any(tor.is_program or tor.is_arti for tor in (one, other)):
+        return None
+    if any(tor.entry.get("source") == DEBIAN for tor in (one, other)) and _debian_package() is None:
+        return None
+    found = []
+    for tor in (one, other):
+        with _patched(tor) as tree:
+            found.append(defaults_of(tree))
+    before, after = found
+    return {key: (before[key], after[key]) for key in before if key in after and before[key] != after[key]}
+
+
+@contextmanager
+def _patched(tor: NamedTor) -> Iterator[Path]:
+    """The files of ``tor`` as they are built; InputError where a patch does not apply."""
     with _source(tor) as (tree, _):
         apply_series(Series((), "") if tor.entry.get("series") == "none" else read_series(), tree)
-        apply_series(patches, tree)
+        apply_series(patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())]), tree)
+        yield tree
 
 
 @contextmanager

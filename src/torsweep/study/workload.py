@@ -19,7 +19,7 @@ from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, AnyKind
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
-from torsweep.errors import ToolMissing
+from torsweep.errors import InputError, ToolMissing
 from torsweep.formats.json_file import read_json
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
@@ -91,15 +91,16 @@ class Workload:
         return [share for file in latest if (share := self._share(file)) is not None]
 
     def _share(self, benchmark: Path) -> float | None:
-        """What the run of Snakemake's ``benchmark`` file took; None where it is not whole."""
+        """What the run of Snakemake's ``benchmark`` file took; None where one of its files is not whole."""
         results = next(parent for parent in benchmark.parents if parent.name == "benchmarks").parent
         run = results / benchmark.relative_to(results / "benchmarks").with_suffix("")
-        if not (run / RUN_FILE).is_file():
-            return None
-        lines = benchmark.read_text().splitlines()
-        took_s = float(lines[1].split("\t")[0])
-        run_s = read_json(run / RUN_FILE)["duration_ns"] / SECOND_NS
-        return took_s / find_engine(self.play.engine).run_seconds(self.network, run_s)
+        try:
+            took_s = float(benchmark.read_text().splitlines()[1].split("\t")[0])
+            run_s = float(read_json(run / RUN_FILE)["duration_ns"]) / SECOND_NS
+        except (OSError, IndexError, KeyError, TypeError, ValueError, InputError):
+            return None  # Of another study, or of a run that was killed: the plan goes without it.
+        share = took_s / find_engine(self.play.engine).run_seconds(self.network, run_s) if run_s > 0 else 0.0
+        return share if math.isfinite(share) and share > 0 else None
 
     def seconds(self, networks: int, finished: int = 0) -> float:
         """The time that builds, and the runs on so many networks that are not ``finished``, take."""

@@ -5,7 +5,7 @@ In: ``names.txt``, which ships; it is made from tor's source with
     python -m torsweep.tor.names results/tools/tor/downloads/package/tor_VERSION.orig.tar.gz
 
 Out: the names, or an InputError for one that tor does not know, with the closest that it does, and for a
-value of a parameter that tor would replace with another.
+value of a parameter that tor would replace with another; and the defaults in a source tree of tor.
 """
 
 from __future__ import annotations
@@ -28,12 +28,18 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _OPTION = re.compile(r'^\s*(?:CONF_VAR|OBSOLETE|V[A-Z_]*)\(\s*"?(\w+)', re.MULTILINE)
+_OPTION_DEFAULT = re.compile(r'^\s*V[A-Z_]*\(\s*(\w+)\s*,\s*\w+\s*,\s*("[^"]*"|NULL)', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_RANGE = re.compile(r'param\s*\([^",]*,\s*"([\w-]+)",[^,;]*,\s*([^,;]+),\s*([^,;]+?)\)[^\w,]*[;/]')
+_CALL = re.compile(r"\bnetworkstatus_get_(?:bridge_|overridable_)?param\s*\(")
+_NAMED = r'\b{variable}\s*=\s*"([\w-]+)"'
 _CONSTANT = re.compile(
     r"^\s*(?:#define[ \t]+)?(\w+)(?:[ \t]+|[ \t]*=[ \t]*)(-?[(\w].*?),?[ \t]*$", re.MULTILINE
 )
 _LIMITS = {"INT32_MAX": "2147483647", "INT16_MAX": "32767", "UINT16_MAX": "65535", "UINT8_MAX": "255"}
+
+_SOME = {"cc_alg": (0, 2)}
+"""Of these parameters tor takes some values of the range alone, and the last one in place of all others:
+congestion_control_common.c has lost the algorithms 1 and 3 of proposal 324."""
 
 
 @functools.cache
@@ -72,6 +78,11 @@ def require_known(
             raise InputError(problem, key=key(kind, name), value=name, accepted=accepted)
     for name, value in consensus.items():
         taken = known["consensus"][name]
+        some = _SOME.get(name, (value,))
+        if value not in some:
+            accepted = " or ".join(map(str, some))
+            problem = f"tor would take {some[-1]} in its place"
+            raise InputError(problem, key=key("consensus", name), value=f"{name}={value}", accepted=accepted)
         if taken is not None and value not in taken:
             problem = f"tor would take {min(max(value, taken[0]), taken[-1])} in its place"
             accepted = f"{taken[0]} to {taken[-1]}"
@@ -94,7 +105,8 @@ def names_in(tarball: Path) -> Iterator[str]:
             if member.name.endswith(("app/config/config.c", "_options.inc")):
                 options |= set(_OPTION.findall(text))
             code = _COMMENT.sub("", text)
-            calls += _RANGE.findall(code)
+            calls += [(name, least, most) for name, _, least, most in _parameters(code)]
+            parameters |= {name for name, *_ in calls}
             constants |= dict(_CONSTANT.findall(code))
     ranges = {name: (_number(least, constants), _number(most, constants)) for name, least, most in calls}
     whole = {name: f" {least} {most}" for name, (least, most) in ranges.items() if least and most}
@@ -102,11 +114,55 @@ def names_in(tarball: Path) -> Iterator[str]:
     yield from sorted(f"parameter {name}{whole.get(name, '')}" for name in parameters)
 
 
+def _parameters(code: str) -> Iterator[tuple[str, str, str, str]]:
+    """Name, default, least and greatest value of each parameter that ``code``, without comments, asks for.
+
+    A name may stand in a variable, which then has several.
+    """
+    for call in _CALL.finditer(code):
+        arguments, depth = [""], 0
+        for character in code[call.end() :]:
+            depth += (character == "(") - (character == ")")
+            if depth < 0:
+                break
+            if character == "," and not depth:
+                arguments.append("")
+            else:
+                arguments[-1] += character
+        if len(arguments) == 5:
+            _, name, default, least, most = (argument.strip() for argument in arguments)
+            names = [name.strip('"')] if name.startswith('"') else []
+            if re.fullmatch(r"\w+", name):
+                names = re.findall(_NAMED.format(variable=name), code)
+            yield from ((each, default, least, most) for each in names)
+
+
+def defaults_of(tree: Path) -> dict[tuple[str, str], str]:
+    """The default of each ``consensus`` parameter and ``torrc`` option of the source ``tree``.
+
+    One that is worked out stands as the expression for it.
+    """
+    constants, found = dict(_LIMITS), dict[tuple[str, str], str]()
+    for file in sorted((tree / "src").rglob("*.[ch]")):
+        if file.relative_to(tree).parts[1] == "test":
+            continue
+        code = _COMMENT.sub("", file.read_text(encoding="utf-8", errors="replace"))
+        constants |= dict(_CONSTANT.findall(code))
+        found |= {("consensus", name): default for name, default, *_ in _parameters(code)}
+        if file.name == "config.c":
+            found |= {("torrc", name): default for name, default in _OPTION_DEFAULT.findall(code)}
+    return {
+        (kind, name): _number(text, constants) or text if kind == "consensus" else text
+        for (kind, name), text in found.items()
+    }
+
+
 def _number(text: str, constants: Mapping[str, str]) -> str:
-    """What a bound in C comes to; empty where it takes more than constants, sums and products."""
-    for _ in range(5):
+    """What a bound in C comes to; empty where it takes more than constants and arithmetic."""
+    for _ in range(6):
+        text = re.sub(r"\(\w+_t\)", "", text)
         text = re.sub(r"[A-Za-z_]\w*", lambda name: f"({constants.get(name[0], name[0])})", text)
-    return str(eval(text)) if re.fullmatch(r"[\d\s()+*-]+", text) else ""
+    return str(eval(text.replace("/", "//"))) if re.fullmatch(r"[\d\s()+*/-]+", text) else ""
 
 
 if __name__ == "__main__":

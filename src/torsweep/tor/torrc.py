@@ -12,7 +12,7 @@ import string
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import KNOBS
@@ -24,6 +24,9 @@ from torsweep.network.model import Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 TEMPLATES = Path(__file__).with_name("templates")
+
+CONGESTION_CONTROL = "cc_alg"
+"""The consensus parameter that says which congestion control there is; 0: none."""
 
 STREAM_WINDOW = (500, 50)
 """Cells of a stream's window and of its SENDME: fixed in tor's source, so no other value can be had."""
@@ -283,6 +286,13 @@ def option_names() -> frozenset[str]:
     """The options that the settings of a run come to, in whichever process has them."""
     every = [*_ALWAYS, *(option for knob in KNOBS.values() for option in knob.tor)]
     return frozenset(option.name for option in every)
+
+
+def stated_options() -> frozenset[str]:
+    """The options that torrcs of private networks state, whatever tor's defaults are."""
+    texts = [(TEMPLATES / f"{part}.torrc").read_text() for part in ("common", *get_args(Role))]
+    lines = [line for text in texts for line in text.splitlines() if line and line[0] not in "#$"]
+    return option_names() | {line.split(" ", 1)[0] for line in (*lines, *QUIET_CLIENT_LINES)}
 
 
 def differences(known: Set[str]) -> dict[str, str]:

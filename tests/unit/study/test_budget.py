@@ -110,3 +110,6 @@ def test_a_study_knows_the_command_that_began_it(tmp_path: Path) -> None:
     assert study.planned_networks == 7
     other = Study(tmp_path, "x", {"report": {**report, "source": "torsweep compare"}}, {}, {})
     assert other.planned_networks is None
+    study.file.write_text(study.file.read_text().replace("7", "auto"))
+    with pytest.raises(InputError, match=r"experiment\.yaml: replicates: is not accepted, got 'auto'"):
+        _ = study.planned_networks

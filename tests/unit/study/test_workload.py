@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -113,6 +114,11 @@ def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch
     monkeypatch.setattr(workload, "Costs", SimpleNamespace(of=two_at_once))
     vars(known.play.study).update(folder=tmp_path, network=lambda: None, builds={})
     known.experiment.duration_ns = 150 * 10**9  # type: ignore[misc]
-    assert sorted(known.timed) == [2.0, 3.0]
+    for number, text in enumerate(["", "s\th\n", "s\th\nNA\t-\n", "s\th\nnan\t-\n", "s\th\ninf\t-\n"]):
+        damaged = tmp_path / "results/benchmarks/runs/x/cellsim/today/quarter/1" / f"tor={number}.tsv"
+        damaged.write_text(text)
+        whole = tmp_path / "results/runs/x/cellsim/today/quarter/1"
+        shutil.copytree(whole / "tor=stock", whole / f"tor={number}")
+    assert sorted(known.timed) == [2.0, 3.0], "files that are not whole count nothing"
     # 150 s reckoned, 2.5 times as long; eight runs, two at once, one pair of them finished.
     assert known.seconds(4, finished=2) == pytest.approx(3 * 2.5 * 150)

@@ -1,0 +1,214 @@
+"""Whether a change can act on the networks that it is to be compared on, before anything is built.
+
+In: the change, the networks, the era. Out: sentences on the parts that cannot act; InputError where none can,
+and for hosts that the networks have not, or that cannot take what they are to get.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from torsweep.config.eras import tor_settings
+from torsweep.config.network import NetworkConfig
+from torsweep.config.reading import validate
+from torsweep.config.traffic import KINDS, ONION
+from torsweep.config.where import Role, Where
+from torsweep.errors import InputError
+from torsweep.study.change import UNCHANGED, TorChange
+from torsweep.study.named_tor import ARTI
+from torsweep.study.series import changed_defaults
+from torsweep.study.tornets import Tornets
+from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_options
+
+
+@dataclass(frozen=True)
+class _World:
+    """What the networks have, and what else the change tells tor: names in lower case."""
+
+    era: str
+    parameters: Mapping[str, int]
+    """Those that the era states; none in networks of tornettools."""
+    onion_services: bool
+    told: Mapping[str, str]
+
+    @property
+    def sampled(self) -> bool:
+        return bool(self.parameters)
+
+    @property
+    def has_congestion_control(self) -> bool:
+        return self.told.get(CONGESTION_CONTROL, str(self.parameters.get(CONGESTION_CONTROL))) != "0"
+
+    @property
+    def learns_timeouts(self) -> bool:
+        return self.told.get("learncircuitbuildtimeout", "0") != "0" or not self.sampled
+
+
+@dataclass(frozen=True)
+class _Idle:
+    """Options and parameters, by the beginning of their names, that cannot act in some networks: why, and
+    what would let them."""
+
+    names: str
+    idle: Callable[[_World], bool]
+    why: str
+    accepted: str
+
+
+_IDLE = (
+    _Idle(
+        "cbt",
+        lambda world: not world.learns_timeouts,
+        "the torrc of clients has LearnCircuitBuildTimeout 0",
+        "--torrc 'LearnCircuitBuildTimeout 1' beside it",
+    ),
+    _Idle(
+        "hiddenservice|hs_|hslayer|maxhsdircache|rendpost|vanguards",
+        lambda world: not world.onion_services,
+        "these networks have no onion services",
+        "a network of your own with onion_servers",
+    ),
+    _Idle(
+        "cc_(?!alg$)",
+        lambda world: world.sampled and not world.has_congestion_control,
+        "there is no congestion control with cc_alg=0",
+        "--consensus cc_alg=2 beside it",
+    ),
+    _Idle(
+        "circwindow$",
+        lambda world: world.sampled and world.has_congestion_control,
+        "congestion control has windows of its own",
+        "--consensus cc_alg=0 beside it",
+    ),
+)
+
+
+def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
+    """What there is to say of the parts of ``change`` that cannot act in these networks.
+
+    Raises InputError where no part can, and for hosts that are not there or cannot take it.
+    """
+    _require_hosts(change, config, tornets)
+    parameters = consensus_parameters(tor_settings(era, {})) if tornets is None else {}
+    bundle = next((each for name, each in change.options.items() if name != UNCHANGED), {})
+    told = {kind: {name: str(value) for name, value in bundle.get(kind, {}).items()} for kind in _KINDS}
+    onion = bool(config.onion_clients) if tornets is None else _has_onion(tornets)
+    together = {name.lower(): value for each in told.values() for name, value in each.items()}
+    world = _World(era, parameters, onion, together)
+    changes = [(kind, name, value) for kind in _KINDS for name, value in told[kind].items()]
+    idle = [(each, found) for each in changes if (found := _why_idle(*each, world)) is not None]
+    refusals = [
+        InputError(
+            f"cannot act here: {why}",
+            key=f"--{kind}",
+            value=f"{name}{'=' if kind == 'consensus' else ' '}{value}",
+            accepted=accepted,
+        )
+        for (kind, name, value), (why, accepted) in idle
+    ]
+    if refusals and len(refusals) == len(changes):
+        raise refusals[0]
+    notes = [str(refusal) for refusal in refusals]
+    return [*notes, *_hidden_defaults(change, parameters, era)]
+
+
+_KINDS = ("torrc", "consensus")
+
+
+def _why_idle(kind: str, name: str, value: str, world: _World) -> tuple[str, str] | None:
+    """Why it cannot act, and with what it could."""
+    if kind == "consensus" and str(world.parameters.get(name)) == value:
+        return f"the consensus of era {world.era} states it already", "another value"
+    rules = (rule for rule in _IDLE if re.match(rule.names, name.lower()) and rule.idle(world))
+    return next(((rule.why, rule.accepted) for rule in rules), None)
+
+
+def _hidden_defaults(change: TorChange, parameters: Mapping[str, int], era: str) -> Iterator[str]:
+    """A sentence for each default that differs between the two sources and that the networks state."""
+    if not change.sources or not parameters:
+        return
+    options, defaults = stated_options(), changed_defaults(*change.sources)
+    if defaults is None:
+        yield "not checked, without both sources: whether a default that the era states is changed"
+        return
+    for (kind, name), (before, after) in defaults.items():
+        of_consensus = kind == "consensus"
+        if name not in (parameters if of_consensus else options):
+            continue
+        value = after.strip('"')
+        stated = (
+            f"the consensus of era {era} states {parameters[name]}"
+            if of_consensus
+            else "each torrc states it"
+        )
+        ask = f"--consensus {name}={value}" if of_consensus else f"--torrc '{name} {value}'"
+        yield f"the default of {name}, {before} and now {after}, does not act, as {stated}; ask with {ask}"
+
+
+def _has_onion(tornets: Tornets) -> bool:
+    return any(ONION in network.clients.values() for network in tornets.networks)
+
+
+def _require_hosts(change: TorChange, config: NetworkConfig, tornets: Tornets | None) -> None:
+    """InputError for hosts by name that are in none of the networks, and for those that run Arti or are to
+    and cannot."""
+    of_lines = [each["on"] for each in change.options.values() if "on" in each]
+    of_tors = {name: tor["on"] for name, tor in change.tors.items() if "on" in tor}
+    for entry in (*of_lines, *of_tors.values()):
+        for name in validate(Where, entry, "--on").names:
+            if _role_of(name, config, tornets) is None:
+                accepted = "hosts of the networks, such as relay1"
+                raise InputError("no network has this host", key="--on", value=name, accepted=accepted)
+    for name, entry in of_tors.items():
+        if any(ARTI in change.tors.get(part, {}) for part in change.tors[name]["mix"]):
+            _refuse_others(entry, config, tornets)
+    if change.has_arti and any(each.get("torrc") for each in change.options.values()):
+        where = [validate(Where, entry, "--on") for entry in of_lines]
+        roles = {role for one in where for role in _roles(one, config, tornets)} or set(get_args(Role))
+        if "client" in roles:
+            accepted = "--consensus, or --on role=relay"
+            raise InputError("clients that run Arti take no lines of torrc", key="--torrc", accepted=accepted)
+
+
+def _refuse_others(entry: Mapping[str, object], config: NetworkConfig, tornets: Tornets | None) -> None:
+    """InputError where Arti is to run on what is no client."""
+    where = validate(Where, entry, "--on")
+    others = [name for name in where.names if _role_of(name, config, tornets) != "client"]
+    if others:
+        accepted = "clients, such as web1"
+        raise InputError("Arti runs on clients alone", key="--on", value=others[0], accepted=accepted)
+
+
+def _roles(where: Where, config: NetworkConfig, tornets: Tornets | None) -> set[Role | None]:
+    if not where.names:
+        return {where.role}
+    return {_role_of(name, config, tornets) for name in where.names}
+
+
+def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role | None:
+    """What the host ``name`` is; None where no network has it."""
+    if tornets is not None:
+        found: list[Role] = [
+            role
+            for network in tornets.networks
+            for role, hosts in _of_tornet(network.authorities, network.relays, network.clients)
+            if name in hosts
+        ]
+        return found[0] if found else None
+    counts: dict[str, tuple[Role, int]] = {
+        "authority": ("authority", config.authorities),
+        "relay": ("relay", config.relay_count),
+        "perf": ("client", config.perf_clients),
+        **{kind: ("client", getattr(config, f"{kind}_client_count")) for kind in KINDS},
+    }
+    match = re.fullmatch(r"([a-z]+)([1-9][0-9]{0,8})", name)
+    role, many = counts.get(match[1], (None, 0)) if match else (None, 0)
+    return role if match and int(match[2]) <= many else None
+
+
+def _of_tornet(*hosts: Collection[str]) -> Iterator[tuple[Role, Collection[str]]]:
+    roles: tuple[Role, ...] = ("authority", "relay", "client")
+    yield from zip(roles, hosts, strict=True)
