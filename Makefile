@@ -116,7 +116,6 @@ docs-tables: setup ## write the numbers of docs/tables/ into the tables of docum
 	$(ACTIVATED) python -m bench.doc_tables
 
 reference: setup ## write docs/reference and configs/schema.json from the code's declarations
-	$(ACTIVATED) torsweep config schema --out configs/schema.json
 	$(ACTIVATED) python -m docs.generate
 
 site: $(VENV)/site.stamp ## the documentation as a site with search, into site/; a broken link is an error

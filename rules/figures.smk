@@ -31,5 +31,5 @@ rule draw_figure:
         stem=subpath(output.pdf, strip_suffix=".pdf"),
     message:
         "figure {wildcards.figure} of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep results draw {wildcards.figure} {params.summary:q} --out {params.stem:q} {params.captions} >{log:q} 2>&1"
+    script:
+        "scripts/draw_figure.py"

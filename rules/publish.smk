@@ -25,15 +25,14 @@ rule publish_plan:
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         runs=arguments.runs,
-        credit=arguments.credit,
+        authors=arguments.authors,
+        licence=arguments.licence,
         settings=arguments.number_of_networks,
         out=subpath(output[0], parent=True),
     message:
         "published result of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep run publish {params.runs} --tables {params.tables:q} --summaries {params.summary:q}"
-        " --figures {params.figures:q} --page {input.page:q} --experiment {input.experiment:q}"
-        " {params.credit} {params.settings} --out {params.out:q} >{log:q} 2>&1"
+    script:
+        "scripts/publish_plan.py"
 
 
 rule bundle_plan:
@@ -53,5 +52,5 @@ rule bundle_plan:
         folder=subpath(input[0], parent=True),
     message:
         "bundle of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep run bundle {params.folder:q} --out {output:q} >{log:q} 2>&1"
+    script:
+        "scripts/bundle_plan.py"

@@ -24,6 +24,5 @@ rule report_plan:
         settings=arguments.number_of_networks,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} --out {output:q} >{log:q} 2>&1"
+    script:
+        "scripts/report_plan.py"

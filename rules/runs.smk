@@ -71,6 +71,5 @@ rule run_repeat:
         out=subpath(output[0], parent=True),
     message:
         "repeat {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
-    shell:
-        "(torsweep run repeat {params.original:q} --out {params.out:q} --wait"
-        " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
+    script:
+        "scripts/run_repeat.py"

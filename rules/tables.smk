@@ -23,9 +23,8 @@ rule collect_tables:
         out=subpath(output[0], parent=True),
     message:
         "tables of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " {params.numbers} {params.sources} --out {params.out:q} {params.runs} >{log:q} 2>&1"
+    script:
+        "scripts/collect_tables.py"
 
 
 rule summarize:
@@ -57,6 +56,5 @@ rule summarize:
         out=subpath(output.plan, parent=True),
     message:
         "summary of {wildcards.experiment}, plan {wildcards.plan}"
-    shell:
-        "torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
-        " --out {params.out:q} {params.settings} {params.live_tor} >{log:q} 2>&1"
+    script:
+        "scripts/summarize.py"

@@ -7,6 +7,7 @@ In: a folder. Out: tables, summaries, figures, networks and runs of ``refill_swe
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +16,17 @@ from PIL.PngImagePlugin import PngInfo
 
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, finish_run, write_sweep
+from torsweep.bundle.description import Credit
+from torsweep.bundle.publish import Sources, publish
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.report.page import gather, render
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
+from torsweep.storage import write_text
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments/refill_sweep/experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
@@ -46,18 +51,22 @@ class PublishedPlan:
         """Where the plan's page is to stand."""
         return self.folder / "refill_sweep.html"
 
-    def report(self) -> list[object]:
-        """The command line that writes the page."""
-        options = ["--figures", self.stage("figures"), "--experiment", EXPERIMENT, "--out", self.page]
-        return ["results", "report", self.stage("summaries"), *self.networks, *options]
+    def report(self) -> None:
+        """Write the page."""
+        page = gather(self.stage("summaries"), self.stage("figures"), EXPERIMENT, self.networks)
+        write_text(self.page, render(page))
 
-    def publish(self, out: Path) -> list[object]:
-        """The command line that publishes the plan, page and all, to ``out``."""
-        stages = [
-            part for name in ("tables", "summaries", "figures") for part in (f"--{name}", self.stage(name))
-        ]
-        options = ["--page", self.page, "--experiment", EXPERIMENT, "--out", out]
-        return ["run", "publish", *self.runs, *stages, *options]
+    def publish(
+        self,
+        out: Path,
+        authors: Sequence[str] = (),
+        licence: str | None = None,
+        experiment: Path = EXPERIMENT,
+    ) -> None:
+        """Publish the plan, page and all, to ``out``."""
+        stages = (self.stage(name) for name in ("tables", "summaries", "figures"))
+        sources = Sources(*stages, self.page, experiment, self.runs)
+        publish(sources, Credit.of(authors, licence, self.runs), {}, out)
 
 
 def write_plan(folder: Path) -> PublishedPlan:

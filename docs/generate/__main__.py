@@ -1,7 +1,7 @@
 """Write the reference anew: ``python -m docs.generate``.
 
 In: the declarations of configuration, knobs, commands, tables, statistics and figures. Out: the pages of
-``docs/reference``. A test fails while a page differs from what this writes.
+``docs/reference`` and ``configs/schema.json``. A test fails while a page differs from what this writes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from docs.generate.keys import experiment_page, network_page, overrides_page, qu
 from docs.generate.knobs import knobs_page
 from docs.generate.notebook import PAGE, notebook_text
 from docs.generate.tables import summaries_page, tables_page
+from torsweep.pipeline.schema import schema_text
 
 FOLDER = Path(__file__).parents[1] / "reference"
 MARK = "<!-- Written by `python -m docs.generate` from the declarations in the code; do not edit. -->"
 
+SCHEMA = FOLDER.parents[1] / "configs/schema.json"
 NOTEBOOK = FOLDER.parent / "notebooks/five_questions.ipynb"
 
 PAGES: dict[str, Callable[[], list[str]]] = {
@@ -35,7 +37,8 @@ PAGES: dict[str, Callable[[], list[str]]] = {
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Each page of the reference and the notebook, and what it is to hold."""
+    """Each page of the reference, the notebook and the schema, and what it is to hold."""
+    yield SCHEMA, schema_text()
     written = {name: page() for name, page in PAGES.items()}
     yield NOTEBOOK, notebook_text(PAGE.read_text(encoding="utf-8"))
     for name, lines in {"README": _index(written), **written}.items():

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from torsweep import __version__
-from torsweep.bundle.cli import bundle_command, publish_command
 from torsweep.chain.cli import chain_command, clocks_command
 from torsweep.demo.cli import demo_command
 from torsweep.doctor.cli import doctor_command
@@ -23,10 +22,8 @@ from torsweep.engines.cli import run_app
 from torsweep.engines.names import engine_names
 from torsweep.examples import with_examples
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
-from torsweep.pipeline.cli import config_app, draw_figure_command
-from torsweep.report.cli import report_command
-from torsweep.runsets.cli import import_app, repeat_command
-from torsweep.stats.cli import results_app
+from torsweep.pipeline.cli import config_app
+from torsweep.runsets.cli import import_app
 from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app
 
@@ -46,7 +43,6 @@ app.add_typer(bandwidth_app, name="bandwidth")
 app.add_typer(relays_app, name="relays")
 app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
-app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
 app.add_typer(import_app, name="import")
 for engine in engine_names():
@@ -57,11 +53,6 @@ app.command("compare")(compare_command)
 app.command("new")(new_command)
 app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
-results_app.command("draw")(draw_figure_command)
-results_app.command("report")(report_command)
-run_app.command("repeat")(repeat_command)
-run_app.command("publish")(publish_command)
-run_app.command("bundle")(bundle_command)
 app.command("clocks")(clocks_command)
 app.command("chain")(chain_command)
 

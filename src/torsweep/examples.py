@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-_SUMMARIES = "results/summaries/refill_sweep/cellsim/2012/ci/main"
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": ("torsweep new my-study", "torsweep compare --candidate ../tor@my-branch"),
     "compare": (
@@ -34,17 +32,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "run prepare": (
         "torsweep run prepare refill_sweep --network ci-1 --engine cellsim --out run",
         "torsweep run prepare refill_sweep --network ci-1 --variant refill_interval=100ms --out run-100",
-    ),
-    "run publish": (
-        "torsweep run publish runs/* --tables tables --summaries summaries --figures figures"
-        " --page page.html --experiment experiment.yaml --out published",
-    ),
-    "results collect": ("torsweep results collect runs/* --network ci --out tables",),
-    "results summarize": ("torsweep results summarize refill_sweep --tables tables --out summaries",),
-    "results draw": (f"torsweep results draw ttfb_cdf {_SUMMARIES} --out figures/ttfb_cdf",),
-    "results report": (
-        "torsweep results report summaries networks/* --figures figures"
-        " --experiment experiment.yaml --out page.html",
     ),
     "tor build": ("torsweep tor build --jobs 4", "torsweep tor build --git ../tor --revision my-branch"),
     "import tornettools": ("torsweep import tornettools tornet-0.1-a tornet-0.1-b --as baseline",),

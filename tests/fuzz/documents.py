@@ -188,9 +188,8 @@ def _tarball(folder: Path) -> None:
 _SAMPLE = ("network", "sample", "{in}/net.yaml", "--seed", "1", "--out", "{out}")
 _DESCRIBE = ("network", "describe", "{in}/network")
 _CHECK = ("config", "check", "{in}/experiment.yaml")
-_COLLECT = ("results", "collect", f"{{in}}/{RUN_NAME}", "--network", "tiny", "--out", "{out}")
-_REFILL_SWEEP = str(EXPERIMENTS / "refill_sweep/experiment.yaml")
-_SUMMARIZE = ("results", "summarize", _REFILL_SWEEP, "--tables", "{in}/tables", "--out", "{out}")
+_COLLECT = ("collect", f"{{in}}/{RUN_NAME}", "{out}")
+_SUMMARIZE = ("summarize", "{in}/tables", "{out}")
 
 _Make = Callable[[Path], None]
 

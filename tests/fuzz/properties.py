@@ -19,6 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torsweep.cli import main
+from torsweep.config.experiment import load_experiment
+from torsweep.ending import exit_code_of
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
+from torsweep.stats.summarize import make_summary
 
 
 @dataclass(frozen=True)
@@ -75,10 +80,24 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
+def _summarize(tables: Path, out: Path) -> None:
+    make_summary(PlanTables.open(tables), load_experiment("refill_sweep"), out)
+
+
+SCRIPTS: dict[str, Callable[..., object]] = {
+    "collect": lambda run, out: collect([run], out, network="tiny"),
+    "summarize": _summarize,
+}
+"""What scripts of rules do, by name."""
+
+
 def run_inside(arguments: Sequence[str]) -> Outcome:
-    """Run torsweep's command line in this process, as its launcher does."""
+    """Run torsweep's command line, or the script of a rule, in this process, as its launcher does."""
     with _standard_error() as error, contextlib.redirect_stdout(io.StringIO()):
         try:
+            if arguments[0] in SCRIPTS:
+                script, places = SCRIPTS[arguments[0]], map(Path, arguments[1:])
+                sys.exit(exit_code_of(lambda: script(*places), "torsweep"))
             main(list(arguments))
         except SystemExit as stop:
             code = stop.code

@@ -94,9 +94,9 @@ def test_debug_shows_the_traceback_of_a_defect(capsys, error):
 
 
 def test_the_option_for_it_stands_before_the_command(monkeypatch, capsys):
-    monkeypatch.setattr("torsweep.pipeline.schema.schema_text", lambda: 1 // 0)
+    monkeypatch.setattr("torsweep.config.network.load_network_config", lambda file: 1 // 0)
     with pytest.raises(SystemExit) as stopped:
-        cli.main(["--debug", "config", "schema"])
+        cli.main(["--debug", "config", "check", "configs/networks/ci.yaml"])
     assert stopped.value.code == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
 

@@ -15,7 +15,7 @@ from tests.published_plan import PublishedPlan
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run
-from torsweep.cli import main
+from torsweep.bundle.publish import pack
 
 # docs/how-to/import-your-own-data.md, in the size of the network `ci`.
 MINE = """
@@ -56,16 +56,10 @@ def clean(plan: PublishedPlan, tmp_path_factory: pytest.TempPathFactory) -> Work
     for number in (1, 2, 3):
         tornet(folder / f"tornet-{number}", clients_waiting(1 + number / 10), network=number)
         tornet(folder / f"branch/tornet-{number}", clients_waiting(1.2 + number / 20), network=number)
-    for command in (plan.report(), plan.publish(folder / "published")):
-        _torsweep(command)
-    _torsweep(["run", "bundle", folder / "published", "--out", folder / "refill_sweep.zip"])
+    plan.report()
+    plan.publish(folder / "published")
+    pack(folder / "published", folder / "refill_sweep.zip")
     return workspace
-
-
-def _torsweep(arguments: list[object]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert ended.value.code == 0
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

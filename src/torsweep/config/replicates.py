@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.variant import Level
-from torsweep.errors import InputError
 
 MOST_REPLICATES = 1000
 
@@ -71,16 +70,6 @@ def first_seeds(replicates: ReplicatesByLevel, levels: Mapping[str, str], seeds:
     for knob, numbers in numbers_by_level(replicates).items():
         seeds = seeds[: numbers.get(levels.get(knob, ""))]
     return seeds
-
-
-def read_replicates(text: str) -> ReplicatesByLevel:
-    """The replicates that ``text``, a JSON document, says; InputError when it says none."""
-    try:
-        by_level: ReplicatesByLevel = TypeAdapter(ReplicatesByLevel).validate_json(text)
-    except ValidationError:
-        accepted = f"{_ACCEPTED}, or one {{knob: {{level: whole number}}}}"
-        raise InputError("is not accepted", key="--replicates", value=text, accepted=accepted) from None
-    return by_level
 
 
 def check_levels(

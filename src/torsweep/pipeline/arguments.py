@@ -11,7 +11,7 @@ import functools
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.builds import marker
 from torsweep.pipeline.paths import Paths, called_by_rules
-from torsweep.pipeline.tree import PlanPath, network_directory, parse_network_key
+from torsweep.pipeline.tree import parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.source_files import sources_key
@@ -60,22 +60,6 @@ def source_key(*names: str) -> Callable[[Any], str]:
 
 
 _source_key = functools.cache(sources_key)
-
-
-def seeds_in_braces(seeds: Sequence[int]) -> str:
-    """``{1..8}`` or ``{1,3}``, which Bash expands: hundreds of paths would not fit into the one argument that
-    Snakemake hands a whole command over in."""
-    if isinstance(seeds, range):
-        return f"{{{seeds[0]}..{seeds[-1]}}}"
-    return f"{{{','.join(map(str, seeds))}}}" if len(seeds) > 1 else str(seeds[0])
-
-
-def in_braces(folders: Sequence[Path]) -> str:
-    """``above/{1,2}/variant`` for folders of runs that differ in the seed alone."""
-    seeds: dict[tuple[Path, str], list[int]] = {}
-    for folder in folders:
-        seeds.setdefault((folder.parents[1], folder.name), []).append(int(folder.parent.name))
-    return " ".join(f"{above}/{seeds_in_braces(own)}/{name}" for (above, name), own in seeds.items())
 
 
 @called_by_rules
@@ -165,23 +149,18 @@ class Arguments:
         """
         return shlex.join(self._paths.tor_source(wildcards.build).arguments())
 
-    def runs(self, wildcards: Any) -> str:
+    def runs(self, wildcards: Any) -> list[str]:
         """The directories of a plan's runs, variants in order and the seeds of each together."""
         if SOURCES_JOINED_BY in wildcards.engine:
             plan = self._paths.sources_plan(wildcards)
-            return in_braces([*plan.made(), *plan.standing()])
-        folder = PlanPath.of(wildcards).run_directory
-        own_seeds = self._paths.experiment(wildcards.experiment).own_seeds
-        return " ".join(
-            str(folder(one, seeds_in_braces(own_seeds(one)))) for one in self._paths.variants(wildcards)
-        )
+            return [str(run) for run in (*plan.made(), *plan.standing())]
+        return [str(Path(manifest).parent) for manifest in self._paths.runs(wildcards)]
 
     def sources(self, wildcards: Any) -> str:
-        """``--sources A,B``, where a plan has several."""
+        """``A,B``, where a plan has several."""
         if SOURCES_JOINED_BY not in wildcards.engine:
             return ""
-        named = ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
-        return f"--sources {named}"
+        return ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
 
     def standing(self, wildcards: Any) -> dict[str, str]:
         """The checksum of the manifest of each run of a source that is taken as it stands, by its folder.
@@ -194,48 +173,43 @@ class Arguments:
         runs = self._paths.sources_plan(wildcards).standing()
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
 
-    def networks(self, wildcards: Any) -> str:
+    def networks(self, wildcards: Any) -> list[str]:
         """The folders of a plan's networks."""
-        return " ".join(
-            str(network_directory(key, seeds_in_braces(seeds)))
-            for key, seeds in self._paths.network_seeds(wildcards).items()
-        )
+        return [str(Path(manifest).parent) for manifest in self._paths.networks(wildcards)]
 
-    def number_of_networks(self, wildcards: Any) -> str:
-        """``--set key=value`` for each override that says how many networks there are: claims are judged
-        with it."""
+    def number_of_networks(self, wildcards: Any) -> dict[str, str]:
+        """Each override that says how many networks there are, by its key: claims are judged with it."""
         settings = self._paths.experiment_settings.items()
-        return set_arguments(
-            {key: value for key, value in settings if key == "replicates" or key.startswith("precision.")}
-        )
+        return {
+            key: str(value) for key, value in settings if key == "replicates" or key.startswith("precision.")
+        }
 
-    def numbers_by_level(self, wildcards: Any) -> str:
-        """``--replicates JSON``, where levels of a knob have numbers of networks of their own."""
+    def numbers_by_level(self, wildcards: Any) -> dict[str, dict[str, int]]:
+        """How many networks each level of a knob has, where levels have numbers of their own."""
         numbers = numbers_by_level(self._paths.experiment(wildcards.experiment).replicates)
-        return f"--replicates {shlex.quote(json.dumps({**numbers}))}" if numbers else ""
+        return {knob: dict(by_level) for knob, by_level in numbers.items()}
 
     def live_tor(self, wildcards: Any) -> str:
-        """``--live-tor FILE``, where the user gives a file of the public network."""
+        """The file of the public network that the user gives; empty where there is none."""
         file = self._paths.overrides.live_tor
-        return "" if file is None else f"--live-tor {shlex.quote(str(file))}"
+        return "" if file is None else str(file)
 
     def figure_source(self, wildcards: Any) -> str:
         """The key of what drawing a figure loads, beside the module of the figure and what figures share."""
         return _source_key(f"plotting/{wildcards.figure}.py", "plotting/drawing/files.py")
 
-    def captions(self, wildcards: Any) -> str:
-        """``--no-captions``, where the user wants figures without."""
-        return "--no-captions" if self._paths.overrides.captions == "no" else ""
+    def captions(self, wildcards: Any) -> bool:
+        """Whether figures have their captions below them."""
+        return self._paths.overrides.captions == "yes"
 
-    def credit(self, wildcards: Any) -> str:
-        """``--author`` and ``--licence``, where the user says who made the results and how they may be
-        used."""
-        overrides = self._paths.overrides
-        authors = [name.strip() for name in (overrides.authors or "").split(";")]
-        arguments = [f"--author {shlex.quote(name)}" for name in authors if name]
-        if overrides.licence is not None:
-            arguments.append(f"--licence {shlex.quote(overrides.licence)}")
-        return " ".join(arguments)
+    def authors(self, wildcards: Any) -> list[str]:
+        """Who made the results, where the user says so."""
+        authors = (name.strip() for name in (self._paths.overrides.authors or "").split(";"))
+        return [name for name in authors if name]
+
+    def licence(self, wildcards: Any) -> str:
+        """How results may be used, where the user says so."""
+        return self._paths.overrides.licence or ""
 
     def run_memory_mb(self, wildcards: Any, attempt: int) -> int:
         """The memory that a run may take in its engine, in MB; runs at the same time have to fit together."""

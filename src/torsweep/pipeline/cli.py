@@ -1,7 +1,6 @@
-"""``torsweep config`` and ``torsweep results draw``.
+"""``torsweep config``.
 
-In: the command line. Out: lines on standard output about each configuration file; the schema of such files;
-figures.
+In: the command line. Out: lines on standard output about each configuration file, and about knobs.
 """
 
 from __future__ import annotations
@@ -12,29 +11,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.storage.folders import OutputFile
-
-config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
-
-
-@config_app.command("schema")
-def schema_command(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=OutputFile("torsweep configuration"),
-            help="File to write; standard output when left out.",
-        ),
-    ] = None,
-) -> None:
-    """Write the JSON schema of the configuration files."""
-    from torsweep.pipeline.schema import schema_text
-    from torsweep.storage import write_text
-
-    if out is None:
-        typer.echo(schema_text(), nl=False)
-    else:
-        write_text(out, schema_text())
+config_app = typer.Typer(help="Check configuration files and list the knobs.", no_args_is_help=True)
 
 
 @config_app.command("knobs")
@@ -90,17 +67,3 @@ def _check_experiment(file: Path) -> None:
         for name, section in sections.items():
             keys = section.model_dump(mode="json", exclude_unset=True)
             typer.echo(f"  {key}.{name}: {json.dumps(keys)}")
-
-
-def draw_figure_command(
-    figure: Annotated[str, typer.Argument(help="Name of a figure.")],
-    folder: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
-    out: Annotated[Path, typer.Option(help="Path of the files, without .pdf.")],
-    captions: Annotated[
-        bool, typer.Option(help="Print the caption below the figure; else each panel says its n.")
-    ] = True,
-) -> None:
-    """Draw a figure of a plan, as PDF and PNG, with its points as CSV."""
-    from torsweep.pipeline.figures import draw_figure
-
-    draw_figure(figure, folder, out, captions=captions)

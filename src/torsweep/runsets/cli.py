@@ -1,10 +1,8 @@
-"""Commands that leave run folders: what others made, and a run again.
+"""``torsweep import``: runs that others made.
 
     torsweep import tornettools tornet-1 tornet-2 … --as vanilla
-    torsweep run repeat RUN_DIR --out REPEAT_DIR
 
-In: folders of simulations; or a finished run. Out: an import (:mod:`torsweep.runsets.imported`) below
-results/imports; or run.json, for an engine to run.
+In: folders of simulations. Out: an import (:mod:`torsweep.runsets.imported`) below results/imports.
 """
 
 from __future__ import annotations
@@ -15,24 +13,9 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
-from torsweep.storage.folders import IMPORT_FOLDER, RUN_FOLDER, OutputFolder
+from torsweep.storage.folders import IMPORT_FOLDER, OutputFolder
 
 import_app = typer.Typer(help="Import results of tornettools as tables of torsweep.", no_args_is_help=True)
-
-Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
-Out = Annotated[
-    Path, typer.Option(parser=OutputFolder(RUN_FOLDER), help="Run directory; made where it is missing.")
-]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work in it instead of refusing.")]
-
-
-def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
-    """Prepare a run again with another seed: the two differ by chance alone."""
-    from torsweep.runsets.derive import repeat_run
-
-    run = repeat_run(original, out, wait=wait)
-    typer.echo(f"{out}: prepared: seed {run.seed}; engine {run.engine}")
-
 
 IMPORTS = Path("results/imports")
 

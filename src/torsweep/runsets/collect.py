@@ -11,8 +11,6 @@ their end, so that one under way when the warm-up ends stays; their progress and
 circuits by their launch, the rest by time. Costs are those of whole runs. What the runs were stands in the
 files' key-value metadata.
 
-    torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
-
 The order of the run directories is the order of levels in tables and figures.
 """
 

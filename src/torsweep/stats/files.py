@@ -22,7 +22,7 @@ SUMMARY_TEXT = "summary.md"
 SUMMARY_TABLES = "summary.json"
 """The paragraphs and tables of the same text, for the page."""
 
-NO_SUMMARIES = "no such file: run `torsweep results summarize` first"
+NO_SUMMARIES = "no such file: no summary is there"
 
 
 def read_plan(summaries: Path) -> dict[str, Any]:

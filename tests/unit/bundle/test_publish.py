@@ -15,6 +15,8 @@ import yaml
 from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.stamped import stamp
 from torsweep.bundle.description import require_whole
+from torsweep.bundle.publish import pack
+from torsweep.errors import InputError
 
 
 def test_everything_is_there_with_its_checksum(published):
@@ -38,40 +40,39 @@ def test_provenance_and_readme_say_how_to_make_it_again(published):
     assert "To make it again, in a checkout of torsweep" in readme
 
 
-def test_a_readme_says_where_an_experiment_of_ones_own_belongs(plan, torsweep, tmp_path, monkeypatch):
+def test_a_readme_says_where_an_experiment_of_ones_own_belongs(plan, tmp_path, monkeypatch):
     monkeypatch.setattr("torsweep.report.repeat.CHECKOUT", tmp_path / "empty")
-    assert torsweep(*plan.publish(tmp_path / "out"))[0] == 0
+    plan.publish(tmp_path / "out")
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "that has this experiment.yaml as experiments/refill_sweep/experiment.yaml" in readme
 
 
-def test_the_same_results_give_the_same_folder(plan, published, torsweep, tmp_path):
-    assert torsweep(*plan.publish(tmp_path / "again"))[0] == 0
+def test_the_same_results_give_the_same_folder(plan, published, tmp_path):
+    plan.publish(tmp_path / "again")
     for file in published.rglob("*"):
         if file.is_file():
             assert (tmp_path / "again" / file.relative_to(published)).read_bytes() == file.read_bytes()
 
 
-def test_authors_and_licence_are_what_the_user_says(plan, torsweep, tmp_path):
-    credit = ["--author", "Ada Lovelace", "--author", "Grace Hopper", "--licence", "CC-BY-4.0"]
-    assert torsweep(*plan.publish(tmp_path / "out"), *credit)[0] == 0
+def test_authors_and_licence_are_what_the_user_says(plan, tmp_path):
+    plan.publish(tmp_path / "out", ["Ada Lovelace", "Grace Hopper"], "CC-BY-4.0")
     citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text())
     assert citation["authors"] == [{"name": "Ada Lovelace"}, {"name": "Grace Hopper"}]
     assert citation["license"] == "CC-BY-4.0"
     assert {"cff-version", "message", "title", "authors", "type"} <= citation.keys()
 
 
-def test_a_licence_that_is_none_is_refused(plan, torsweep, tmp_path):
-    code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--licence", "free beer")
-    assert (code, "is no licence" in error) == (2, True)
+def test_a_licence_that_is_none_is_refused(plan, tmp_path):
+    with pytest.raises(InputError, match="is no licence"):
+        plan.publish(tmp_path / "out", licence="free beer")
     assert not (tmp_path / "out").exists()
 
 
-def test_the_date_is_that_of_the_last_run(plan, torsweep, tmp_path):
+def test_the_date_is_that_of_the_last_run(plan, tmp_path):
     dated = copied(plan, tmp_path / "plan")
     for number, directory in enumerate(dated.runs):
         os.utime(directory / "provenance.json", (10**9 + number * 86_400, 10**9 + number * 86_400))
-    assert torsweep(*dated.publish(tmp_path / "out"))[0] == 0
+    dated.publish(tmp_path / "out")
     assert "date-released: '2001-09-26'" in (tmp_path / "out" / "CITATION.cff").read_text()
 
 
@@ -129,41 +130,39 @@ def _page_of_another_plan(plan: PublishedPlan) -> str:
         _summaries_of_other_tables,
     ],
 )
-def test_what_does_not_fit_together_is_not_published(plan, torsweep, tmp_path, damage):
+def test_what_does_not_fit_together_is_not_published(plan, tmp_path, damage):
     damaged = copied(plan, tmp_path / "plan")
     expected = damage(damaged)
-    code, _, error = torsweep(*damaged.publish(tmp_path / "out"))
-    assert code == 2
-    assert expected in error
+    with pytest.raises(InputError, match=re.escape(expected)):
+        damaged.publish(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_another_experiment_is_not_published(plan, torsweep, tmp_path):
+def test_another_experiment_is_not_published(plan, tmp_path):
     other = EXPERIMENT.parents[1] / "starvation" / EXPERIMENT.name
-    code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--experiment", other)
-    assert code == 2
-    assert "is another experiment, got 'starvation'; accepted: refill_sweep" in error
+    with pytest.raises(InputError, match="is another experiment, got 'starvation'; accepted: refill_sweep"):
+        plan.publish(tmp_path / "out", experiment=other)
     assert not (tmp_path / "out").exists()
 
 
-def test_leftovers_markers_and_figures_of_others_are_not_published(plan, torsweep, tmp_path):
+def test_leftovers_markers_and_figures_of_others_are_not_published(plan, tmp_path):
     messy = copied(plan, tmp_path / "plan")
     (messy.stage("figures") / ".torsweep-a1b2c3d4-ttfb_cdf.pdf").write_text("half")
     # The experiment drew it before its list of figures was edited.
     (messy.stage("figures") / "shares.pdf").write_text("of an earlier list")
-    assert torsweep(*messy.publish(tmp_path / "out"))[0] == 0
+    messy.publish(tmp_path / "out")
     names = {file.name for file in (tmp_path / "out" / "figures").iterdir()}
     assert len(names) == 24
     assert not any(name.startswith(".") for name in names)
 
 
-def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(plan, published, torsweep, tmp_path):
+def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(plan, published, tmp_path):
     emptied = tmp_path / "out"
     shutil.copytree(published, emptied)
     for file in emptied.iterdir():
         if file.is_file() and file.name != ".torsweep":
             file.unlink()
-    assert torsweep(*plan.publish(emptied))[0] == 0
+    plan.publish(emptied)
     require_whole(emptied)
 
 
@@ -183,11 +182,10 @@ def test_nothing_names_a_user_or_a_folder(published):
         (lambda folder: (folder / "SHA256SUMS").unlink(), "this is no published result"),
     ],
 )
-def test_a_folder_that_has_changed_is_not_packed(published, torsweep, tmp_path, damage, problem):
+def test_a_folder_that_has_changed_is_not_packed(published, tmp_path, damage, problem):
     folder = tmp_path / "main"
     shutil.copytree(published, folder)
     damage(folder)
-    code, _, error = torsweep("run", "bundle", folder, "--out", tmp_path / "out.zip")
-    assert (code, error.count("\n")) == (2, 1)
-    assert problem in error
+    with pytest.raises(InputError, match=problem):
+        pack(folder, tmp_path / "out.zip")
     assert not (tmp_path / "out.zip").exists()

@@ -35,12 +35,6 @@ def test_check_stops_at_the_first_thing_wrong_with_one_line(torsweep, tmp_path):
     assert error == f"torsweep: {file}: relays: is not accepted, got 'ten'; accepted: a whole number\n"
 
 
-def test_schema_goes_to_a_file_or_to_standard_output(torsweep, tmp_path):
-    out_file = tmp_path / "schema.json"
-    assert torsweep("config", "schema", "--out", out_file)[0] == 0
-    assert torsweep("config", "schema")[1] == out_file.read_text(encoding="utf-8")
-
-
 def test_knobs_are_listed_with_their_level_in_each_era(torsweep):
     code, out, _ = torsweep("config", "knobs")
     assert code == 0

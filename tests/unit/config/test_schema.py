@@ -12,7 +12,7 @@ SCHEMA = Path("configs/schema.json")
 
 def test_the_committed_schema_has_not_drifted():
     assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
-        "configs/schema.json is out of date: run `torsweep config schema --out configs/schema.json`"
+        "configs/schema.json is out of date: run `make reference`"
     )
 
 

@@ -4,7 +4,6 @@ of networks of their own, from its runs to its figures."""
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from scipy import stats
-from typer.testing import CliRunner
 
 from plotting import scale_effect, scale_spread
 from plotting.drawing.source import Source
@@ -27,7 +25,6 @@ from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.cli import results_app
 from torsweep.stats.inference.intervals import t_interval, welch_interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams import scaling
@@ -198,15 +195,6 @@ def test_a_run_that_is_missing_at_one_scale_is_named(runs, tmp_path):
 def test_scales_with_the_same_networks_have_all_of_them(runs, tmp_path):
     with pytest.raises(InputError, match=r"a run is missing.*seed 4"):
         collect(runs, tmp_path / "tables", network="tenfold", replicates=4)
-
-
-def test_the_command_is_told_how_many_networks_a_scale_has(runs, tmp_path):
-    told = ["collect", "--network", "tenfold", "--out", str(tmp_path / "tables"), *map(str, runs)]
-    by_level = json.dumps(_experiment().replicates)
-    assert CliRunner().invoke(results_app, [*told, "--replicates", by_level]).exit_code == 0
-    for wrong in ("{", '{"scale": 3}'):
-        refused = CliRunner().invoke(results_app, [*told, "--replicates", wrong])
-        assert refused.exit_code != 0 and isinstance(refused.exception, InputError)
 
 
 def test_figures_and_rows_for_documents(summary, tmp_path):

@@ -1,0 +1,8 @@
+"""Pack a published folder as one zip."""
+
+from pathlib import Path
+
+from torsweep.bundle.publish import pack
+from torsweep.pipeline.scripts import run_script
+
+run_script(snakemake, lambda: pack(Path(snakemake.params.folder), Path(snakemake.output[0])))

@@ -1,0 +1,17 @@
+"""Write the page of a plan."""
+
+from pathlib import Path
+
+from torsweep.pipeline.scripts import run_script
+from torsweep.report.page import gather, render
+from torsweep.storage import write_text
+
+
+def _work() -> None:
+    params = snakemake.params
+    networks = [Path(network) for network in params.networks]
+    places = (Path(params.summary), Path(params.figures), Path(snakemake.input.experiment))
+    write_text(Path(snakemake.output[0]), render(gather(*places, networks, params.settings)))
+
+
+run_script(snakemake, _work)
