@@ -15,7 +15,7 @@ from torsweep.pipeline.figures import figure_names
 def figures_page() -> list[str]:
     """Every figure."""
     intro = (
-        "An experiment lists figures by these names; `gaps` and `contrasts` are drawn where"
+        "An experiment lists figures by these names; `contrasts` is drawn where"
         " [engines stand side by side](../compare.md). Each is a PDF, a PNG and its points as CSV. What it"
         " needs are [files of the summary](summaries.md)."
     )

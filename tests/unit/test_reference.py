@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from docs.generate.__main__ import FOLDER, NOTEBOOK, pages
+from docs.generate.__main__ import FOLDER, NOTEBOOK, SCHEMA, pages
 from docs.generate.thumbnails import WIDTH_PX, shrink
 
 
@@ -15,7 +15,9 @@ def generated() -> dict[str, str]:
 
 
 def test_the_committed_pages_are_up_to_date(generated):
-    committed = {file.name: file.read_text(encoding="utf-8") for file in (*FOLDER.glob("*.md"), NOTEBOOK)}
+    committed = {
+        file.name: file.read_text(encoding="utf-8") for file in (*FOLDER.glob("*.md"), NOTEBOOK, SCHEMA)
+    }
     assert committed == generated, "out of date: run `make reference`"
 
 

@@ -43,7 +43,7 @@ from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
-FIGURES_OF_SOURCES = ("gaps", "contrasts")
+FIGURES_OF_SOURCES = ("contrasts",)
 """What is drawn of a plan of several sources beside the experiment's figures."""
 
 

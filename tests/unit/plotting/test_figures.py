@@ -36,7 +36,7 @@ OF_PROGRESS = ("stream_progress", "stream_fairness")
 """Figures of experiments with a table of progress, which test_stream_figures.py draws."""
 
 OF_RANGES = ("responses", "effects")
-OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "gaps", "shares", *OF_RANGES)
+OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "shares", *OF_RANGES)
 OF_ANY_PLAN = [
     name for name in FIGURES if name not in OF_PROGRESS and not figure_needs(name)[0].startswith(OF_OTHERS)
 ]

@@ -161,7 +161,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             folder / variant.network_levels["scale"], dict(variant.levels), seed, SMALL, "scale_overloaded"
         )
         for variant in experiment.plan().variants
-        for seed in experiment.own_seeds(variant, experiment.seeds)
+        for seed in experiment.own_seeds(variant)
     ]
 
 

@@ -7,21 +7,14 @@ A contrast is between two variants that differ in one knob: the logarithm of the
 each network, averaged over networks. On that scale half and double are equally far from equal, and one slow
 network does not outweigh the others.
 
-**Within a source** it is over all networks that ran both variants, with a t-interval. An interval within ±
-the experiment's margin shows that there is no difference. Otherwise, an interval above 1 shows that times are
+Within a source it is over all networks that ran both variants, with a t-interval. An interval within ± the
+experiment's margin shows that there is no difference. Otherwise, an interval above 1 shows that times are
 longer, and one below 1 that they are shorter.
-
-**Against the reference** it is over the networks that both sources ran both variants on: the ratio of the two
-contrasts, with a t-interval of its own, and whether they agree in sign and, within :data:`SIZE_FACTOR`, in
-size. The noise is how far such a mean moves when the seed changes: the root mean square difference between
-the contrasts of a knob on a network and those of the repeats, over the root of the number of networks. It is
-the reference's where it has repeats of both variants of any contrast, else the source's. A contrast that lies
-within the noise in both sources does not count: its sign means nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -40,21 +33,14 @@ from torsweep.stats.statistic import (
     NETWORKS_COLUMN,
     Analysis,
     Statistic,
-    counts,
     numbers,
     texts,
 )
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.stats.text import MOST_TIMES, SHOWN_METRICS, TextTable, level_words, variant_words
 
-SIZE_FACTOR = 2.0
-"""How many times as large as the reference's a contrast may be in a source, or the other way round."""
-
 LONGER, SHORTER = "longer", "shorter"
 """What an interval of a contrast shows that lies above 1, or below it."""
-
-SAME, OTHER_SIZE, OTHER_SIGN, NO_CONTRAST = "same", "other size", "other sign", "no contrast"
-"""Whether a contrast agrees with the reference's."""
 
 CONTRAST_KEYS = ["kind", "metric", "knob", "at", "from", "to"]
 """What tells contrasts apart."""
@@ -63,7 +49,7 @@ ByNetwork = Mapping[int, float]
 """The logarithm of a ratio of medians by the seed of its network; NaN where one has no median."""
 
 BySource = Mapping[str, ByNetwork]
-"""The logarithms of one contrast by source; those of repeats are by the source's level for them."""
+"""The logarithms of one contrast by source."""
 
 
 def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
@@ -108,8 +94,7 @@ def contrasts(analysis: Analysis) -> list[dict[str, object]] | None:
             at = variant_words({name: one[name] for name in knobs if name in varying and name != knob})
             head = {"kind": kind, "metric": metric, "knob": knob, "at": at}
             head |= {"from": one[knob], "to": other[knob]}
-            of_knob = [each for (_, _, name), each in zip(pairs, by_pair, strict=True) if name == knob]
-            rows += [head | row for row in _of_sources(own, of_knob, analysis.margin)]
+            rows += [head | row for row in _of_sources(own, analysis.margin)]
     return rows or None
 
 
@@ -118,21 +103,13 @@ def _log_ratios(ones: ByNetwork, others: ByNetwork) -> ByNetwork:
     return {seed: float(np.log(others[seed] / ones[seed])) for seed in sorted(ones) if seed in others}
 
 
-def _of_sources(own: BySource, of_knob: Sequence[BySource], margin: float) -> list[dict[str, object]]:
+def _of_sources(own: BySource, margin: float) -> list[dict[str, object]]:
     """A row for each source, with all but what the contrast is; none where no source has run it."""
     rows: list[dict[str, object]] = []
-    sources = [source for source in own if not source.endswith(REPEAT)]
-    for source in sources:
+    for source in (each for each in own if not each.endswith(REPEAT)):
         interval = t_interval(list(own[source].values()))
-        row: dict[str, object] = {
-            SOURCE: source,
-            "networks": interval.networks,
-            **_ratio(interval, ("ratio", "low", "high")),
-            "shows": shows(interval, margin),
-        }
-        if source != sources[0]:
-            row |= _against(source, sources[0], own, of_knob)
-        rows.append(row)
+        row: dict[str, object] = {SOURCE: source, "networks": interval.networks}
+        rows.append({**row, **_ratio(interval), "shows": shows(interval, margin)})
     agreed = together([None if row["shows"] == UNCLEAR else str(row["shows"]) for row in rows])
     return [{**row, "together": agreed} for row in rows] if any(row["networks"] for row in rows) else []
 
@@ -148,60 +125,12 @@ def shows(interval: Interval, margin: float) -> str:
     return SHORTER if interval.high < 0 else UNCLEAR
 
 
-def _against(source: str, reference: str, own: BySource, of_knob: Sequence[BySource]) -> dict[str, object]:
-    """The columns of the reference's side, from the networks that both have; none where there are none."""
-    ours, theirs = own[source], own[reference]
-    seeds = [seed for seed in ours if seed in theirs and np.isfinite([ours[seed], theirs[seed]]).all()]
-    if not seeds:
-        return {}
-    mean, reference_mean = (float(np.mean([side[seed] for seed in seeds])) for side in (ours, theirs))
-    noise, noise_of = _noise(source, reference, of_knob, len(seeds))
-    return {
-        "shared": len(seeds),
-        "shared_ratio": float(np.exp(mean)),
-        "reference_ratio": float(np.exp(reference_mean)),
-        **_ratio(
-            t_interval([ours[seed] - theirs[seed] for seed in seeds]),
-            ("relative", "relative_low", "relative_high"),
-        ),
-        "size": mean / reference_mean if reference_mean else None,
-        "noise": None if noise is None else float(np.exp(noise)),
-        "noise_of": noise_of,
-        "agrees": agrees(reference_mean, mean, noise),
-    }
-
-
-def agrees(reference: float, own: float, noise: float | None) -> str:
-    """Whether two contrasts (logarithms) agree; ``noise`` is that of one of them, None where it is not
-    known."""
-    if noise is not None and abs(reference) <= noise and abs(own) <= noise:
-        return NO_CONTRAST
-    if reference * own <= 0:
-        return OTHER_SIGN
-    return SAME if 1 / SIZE_FACTOR <= own / reference <= SIZE_FACTOR else OTHER_SIZE
-
-
-def _noise(
-    source: str, reference: str, of_knob: Sequence[BySource], networks: int
-) -> tuple[float | None, str | None]:
-    """The noise of a mean over ``networks`` and the source whose repeats it is from."""
-    for name in (reference, source):
-        apart = [
-            own[f"{name}{REPEAT}"][seed] - own[name][seed]
-            for own in of_knob
-            for seed in own.get(f"{name}{REPEAT}", {}).keys() & own[name].keys()
-        ]
-        if apart and np.isfinite(apart).all():
-            return float(np.sqrt(np.mean(np.square(apart)) / networks)), name
-    return None, None
-
-
-def _ratio(interval: Interval, names: Sequence[str]) -> dict[str, object]:
+def _ratio(interval: Interval) -> dict[str, object]:
     """An interval of a logarithm as one of a ratio; None where there is none."""
     bounds = (interval.mean, interval.low, interval.high)
     return {
         name: float(np.exp(bound)) if np.isfinite(bound) else None
-        for name, bound in zip(names, bounds, strict=True)
+        for name, bound in zip(("ratio", "low", "high"), bounds, strict=True)
     }
 
 
@@ -210,9 +139,9 @@ def contrast_name(row: Mapping[str, Any]) -> str:
     return f"{level_words(row['knob'], row['from'])} → {row['to']}" + (f", {row['at']}" if row["at"] else "")
 
 
-def ratio_text(row: Mapping[str, Any], names: Sequence[str] = ("ratio", "low", "high", "networks")) -> str:
+def ratio_text(row: Mapping[str, Any]) -> str:
     """``× 0.96 [0.67, 1.37] (3)``: ratio, interval, networks; a dash where there is none."""
-    ratio, low, high, networks = (row[name] for name in names)
+    ratio, low, high, networks = (row[name] for name in ("ratio", "low", "high", "networks"))
     if ratio is None:
         return "–"
     most = f"{high:.2f}" if high is not None and high <= MOST_TIMES else f"over {MOST_TIMES:g}"
@@ -258,43 +187,7 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
         f"{NO_DIFFERENCE}, within ±{100 * analysis.margin:g} %), {DIFFERS} where two show something else, "
         f"else {OPEN}. No allowance is made for looking at many contrasts."
     )
-    shown = TextTable("Contrasts", ["time", "from → to", *sources, "together"], rows, [note])
-    against = table.filter(pl.col("agrees").is_not_null())
-    return [shown] if against.is_empty() else [shown, _agreements(against)]
-
-
-def _agreements(table: pl.DataFrame) -> TextTable:
-    rows = [
-        [
-            row[SOURCE],
-            f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
-            contrast_name(row),
-            f"× {row['reference_ratio']:.2f}",
-            f"× {row['shared_ratio']:.2f}",
-            ratio_text(row, ("relative", "relative_low", "relative_high", "shared")),
-            "–" if row["size"] is None else f"{row['size']:.2f}",
-            "–" if row["noise"] is None else f"×/÷ {row['noise']:.2f}",
-            row["agrees"] if row["agrees"] in (SAME, NO_CONTRAST) else f"**{row['agrees']}**",
-        ]
-        for row in table.iter_rows(named=True)
-    ]
-    note = (
-        "On the networks that both have run. Size: the logarithm / the reference's; contrasts agree where "
-        f"signs are the same and sizes within {SIZE_FACTOR:g}×. Noise: the factor by which another seed "
-        "alone changes a source's contrast (root mean square, of the mean over networks)."
-    )
-    header = [
-        "source",
-        "time",
-        "from → to",
-        "reference",
-        "its own",
-        "own / reference",
-        "size",
-        "noise",
-        "agrees",
-    ]
-    return TextTable("Contrasts against the reference", header, rows, [note])
+    return [TextTable("Contrasts", ["time", "from → to", *sources, "together"], rows, [note])]
 
 
 CONTRASTS = Statistic(
@@ -307,12 +200,7 @@ CONTRASTS = Statistic(
     | texts("the source", SOURCE)
     | NETWORKS_COLUMN
     | numbers("to over from, with the 95 % interval", "ratio", "low", "high")
-    | texts("longer, shorter, no difference or unclear; and what all sources show", "shows", "together")
-    | counts("networks that the reference has run, too", "shared")
-    | numbers("the contrast on these, and the reference's", "shared_ratio", "reference_ratio")
-    | numbers("their ratio, with the 95 % interval", "relative", "relative_low", "relative_high")
-    | numbers("the quotient of their logarithms; the factor that another seed makes", "size", "noise")
-    | texts("the source of the noise; whether the contrast is the reference's", "noise_of", "agrees"),
+    | texts("longer, shorter, no difference or unclear; and what all sources show", "shows", "together"),
     lambda analysis: contrasts(analysis),
     in_summary=_in_summary,
     rank=14,

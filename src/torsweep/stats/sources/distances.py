@@ -1,17 +1,15 @@
 """How far the times of two sources are apart, and how far two runs of one source are by chance.
 
 In: the downloads of a plan with several sources. Out: distances.csv, a row for each run and the one that it
-is compared with; gaps.csv, means over networks, with the floor and a verdict.
+is compared with.
 
 The curves are cumulative incidences (:mod:`torsweep.stats.streams.incidence`), so that failed downloads lower
 them and unfinished ones count as long as they were seen. The distance is that of Kolmogorov and Smirnov
 between such curves, up to the time at which the first of the two can no longer be known: where the longest
 download of a run was cut off by its end, nothing is known beyond.
 
-Every source is compared with the first one, the reference; a repeat, with the run that it repeats. The floor
-is the distance between the reference and its repeat: the difference that chance alone makes. A variant that
-was not repeated has the mean floor of those that were. A gap is within the aim when it is at most
-:data:`MARGIN` above the floor.
+Every source is compared with the first one, the reference; a repeat, with the run that it repeats, which is
+what chance alone makes.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
     METRIC_COLUMN,
-    NETWORKS_COLUMN,
     SEED_COLUMN,
     Analysis,
     Statistic,
@@ -42,13 +39,8 @@ from torsweep.stats.text import SHOWN_METRICS, TextTable, variant_words
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 
-MARGIN = 0.05
-"""How much of a gap, beyond that between two runs of the reference, a source may have."""
-
 _DECIMALS = 12
 """Of a gap: sums of many shares that are equal differ in the sixteenth."""
-
-WITHIN_AIM, BEYOND_AIM, UNKNOWN = "within", "beyond", "not known"
 
 CurveKey = tuple[str, str, str, tuple[str, ...], int]
 """Kind, metric, source, levels of the knobs, seed."""
@@ -156,79 +148,32 @@ def _opposed(analysis: Analysis, curves: Mapping[CurveKey, Curve]) -> Iterator[t
                 yield key, against
 
 
-def gaps(analysis: Analysis) -> pl.DataFrame | None:
-    """The columns of :data:`GAPS`: means over networks of what :func:`distances` found."""
-    rows = analysis.once(distances)
-    if rows is None:
-        return None
-    knobs, reference = analysis.knobs[1:], analysis.levels[SOURCE][0]
-    table = DISTANCES.as_frame(rows, analysis.knobs)
-    is_repeat = pl.col(SOURCE).str.ends_with(REPEAT)
-    repeats = table.filter(is_repeat).with_columns(pl.col(SOURCE).str.strip_suffix(REPEAT))
-    by = ["kind", "metric", *knobs]
-    ratios, sizes = [f"{name}_ratio" for name in PROBABILITIES], ["downloads", "against_downloads"]
-    frame = (
-        table.filter(~is_repeat)
-        .group_by([*by, SOURCE], maintain_order=True)
-        .agg(
-            pl.col("ks").count().alias("networks"),
-            pl.col("ks").mean(),
-            # A quantile that one network does not reach has no mean.
-            *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()) for name in ratios),
-            pl.col(sizes).sum(),
-        )
-    )
-    if frame.is_empty():
-        return None
-    of_reference = repeats.filter(pl.col(SOURCE) == reference)
-    for chosen, keys, name in (
-        (of_reference, by, "floor"),
-        (of_reference, ["kind", "metric"], "_shared"),
-        (repeats, [*by, SOURCE], "own_floor"),
-    ):
-        ks = pl.col("ks")
-        means = chosen.group_by(keys).agg(ks.mean().alias(name), ks.count().alias(f"{name}_networks"))
-        frame = frame.join(means, on=keys, how="left", maintain_order="left")
-    beyond = pl.col("ks") > pl.col("floor") + MARGIN
-    verdict = pl.when(pl.col("floor").is_null() | pl.col("ks").is_null()).then(pl.lit(UNKNOWN))
-    return frame.with_columns(
-        pl.coalesce("floor", "_shared").alias("floor"), pl.col("floor_networks").fill_null(0)
-    ).with_columns(
-        verdict.when(beyond).then(pl.lit(BEYOND_AIM)).otherwise(pl.lit(WITHIN_AIM)).alias("verdict")
-    )
-
-
 def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
-    def number(value: float | None, digits: int = 3) -> str:
-        return "–" if value is None else f"{value:.{digits}f}"
-
-    rows = []
-    for row in table.iter_rows(named=True):
-        shared = "" if row["floor_networks"] or row["floor"] is None else " *"
-        rows.append(
-            [
-                row[SOURCE],
-                f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
-                variant_words({knob: row[knob] for knob in analysis.knobs[1:]}),
-                str(row["networks"]),
-                number(row["ks"]),
-                number(row["floor"]) + shared,
-                number(row["own_floor"]),
-                row["verdict"] if row["verdict"] == WITHIN_AIM else f"**{row['verdict']}**",
-                *(number(row[f"{name}_ratio"], 2) for name in PROBABILITIES),
-            ]
-        )
-    note = (
-        "KS: the greatest gap between the curves of a source and of the reference, a mean over networks. "
-        "Floor: the reference against itself with another seed, on the same network; own floor: the source "
-        f"against itself. The aim is the floor + {MARGIN:g}. p10 to p90: quantiles / the reference's."
+    """Means over networks; a quantile that one network does not reach has none."""
+    ratios = [f"{name}_ratio" for name in PROBABILITIES]
+    by = ["kind", "metric", *analysis.knobs[1:], SOURCE, "against"]
+    means = table.group_by(by, maintain_order=True).agg(
+        pl.col("ks").count().alias("networks"),
+        pl.col("ks").mean(),
+        *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()) for name in ratios),
     )
-    if any(row[5].endswith("*") for row in rows):
-        note += " \\*: the mean of the variants that were repeated."
-    if table["floor"].null_count():
-        note += " Where the reference was not repeated there is no floor to judge by."
-    header = ["source", "time", "variant", "networks", "KS", "floor", "own floor", "verdict", *PROBABILITIES]
-    return [TextTable("Gaps between the curves", header, rows, [note])]
+    rows = [
+        [
+            f"{row[SOURCE]} / {row['against']}",
+            f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
+            variant_words({knob: row[knob] for knob in analysis.knobs[1:]}),
+            str(row["networks"]),
+            "–" if row["ks"] is None else f"{row['ks']:.3f}",
+            *("–" if row[name] is None else f"{row[name]:.2f}" for name in ratios),
+        ]
+        for row in means.iter_rows(named=True)
+    ]
+    note = (
+        "KS: the greatest distance between the curves of two runs on a network, a mean over networks; of a "
+        "source and its repeat it is what chance alone makes. p10 to p90: quantiles over the other's."
+    )
+    header = ["source / other", "time", "variant", "networks", "KS", *PROBABILITIES]
+    return [TextTable("Distances between the curves", header, rows, [note])]
 
 
 _RATIOS = numbers("quantile over the other's", *(f"{name}_ratio" for name in PROBABILITIES))
@@ -246,23 +191,7 @@ DISTANCES = Statistic(
     | numbers("quantile of the run, seconds", *(f"{name}_s" for name in PROBABILITIES))
     | numbers("quantile of the other, seconds", *(f"{name}_against_s" for name in PROBABILITIES))
     | _RATIOS,
-    lambda analysis: analysis.once(distances),
-    rests_on=SOURCE,
-)
-GAPS = Statistic(
-    "gaps",
-    "how far a source is from the reference in a variant, over networks, and whether chance does that",
-    KIND_COLUMN
-    | METRIC_COLUMN
-    | KNOB_COLUMNS
-    | NETWORKS_COLUMN
-    | numbers("greatest gap between the curves; the same between runs of the reference", "ks", "floor")
-    | counts("networks of the floor; 0: that of other variants", "floor_networks")
-    | numbers("the same between runs of the source", "own_floor")
-    | texts("within, beyond, or not known", "verdict")
-    | _RATIOS
-    | _DOWNLOADS,
-    gaps,
+    distances,
     rests_on=SOURCE,
     in_summary=_in_summary,
     rank=12,
