@@ -1,11 +1,11 @@
 """Derive the sampler's tables from a folder of measurements.
 
 In: ``--data``, a folder laid out as SOURCES.md says, which stays where it is. Out: ``latency/``,
-``bandwidth/``, ``relays/`` and ``validation/`` beside this file, each with small tables of fitted parameters
-or quantiles that hold no address, no fingerprint and no copy of a measurement, and ``errors.json`` with the
-numbers that SOURCES.md quotes.
+``bandwidth/``, ``relays/``, ``countries/`` and ``validation/`` beside this file, each with small tables of
+fitted parameters or quantiles that hold no address, no fingerprint and no copy of a measurement, and
+``errors.json`` with the numbers that SOURCES.md quotes. KIND is one of ``DERIVATIONS``.
 
-    python topologies/derive.py --data DIR [--only latency|countries|bandwidth|relays|validation]
+    python topologies/derive.py --data DIR [--only KIND]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import bandwidth_tables
 import country_latency
 import latency_model
+import network_of_2019
 import onionperf_quantiles
 import relay_populations
 
@@ -26,6 +27,7 @@ DERIVATIONS = {
     "countries": ("latency", country_latency.derive),
     "bandwidth": ("bandwidth", bandwidth_tables.derive),
     "relays": ("relays", relay_populations.derive),
+    "network_of_2019": ("relays", network_of_2019.derive),
     "validation": ("validation", onionperf_quantiles.derive),
 }
 """The folder, of ``--data`` and beside this file, and the derivation of each kind of table."""

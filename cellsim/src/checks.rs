@@ -221,6 +221,14 @@ fn check_clients(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
         within(format_args!("{}.up_bytes_per_s", client.name), client.up_bytes_per_s, 1, RATE_MAX)?;
         within(format_args!("{}.down_bytes_per_s", client.name), client.down_bytes_per_s, 1, RATE_MAX)?;
     }
+    let mut own: Vec<&str> = network.clients.iter().filter_map(|client| client.server.as_deref()).collect();
+    own.sort_unstable();
+    let shared = network.servers.len().saturating_sub(own.len());
+    let mut last: Vec<&str> = network.servers[shared..].iter().map(|server| server.name.as_str()).collect();
+    last.sort_unstable();
+    ensure(shared > 0 && own == last, || {
+        "clients: server: accepted: a server each, which are the last ones, after one or more for the others".into()
+    })?;
     ensure(streams <= STREAMS_MAX, || {
         format!(
             "clients: open {streams} streams at a time (traffic.KIND.parallel_streams), accepted: up to {STREAMS_MAX}"

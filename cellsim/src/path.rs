@@ -3,7 +3,8 @@
 //! Exit first, then guard, then middle (path-spec §2.2): a relay counts with its weight times the
 //! bandwidth-weight of its flags in that position. A client keeps its guards for the whole run. Where the
 //! exit is its only guard it takes the next of its own list, as tor does: its second guard, the same each time
-//! (`select_primary_guard_for_circuit` and what it falls back to). A path is a function of seed, client and
+//! (`select_primary_guard_for_circuit` and what it falls back to). A client without guards draws one for each
+//! circuit. A path is a function of seed, client and
 //! circuit number, so variants of an experiment share their paths.
 //!
 //! Left out: families and address ranges (the sampled relays have neither), and failing guards.
@@ -153,22 +154,29 @@ impl PathChooser {
         guards
     }
 
-    /// Guard, middle and exit of the client's circuit number `number` (from 1).
-    pub fn path(&self, client: ClientId, number: u64) -> [HostId; 3] {
+    /// Guard, middle and exit of the client's circuit number `number` (from 1), for a client that keeps guards or
+    /// one that does not.
+    pub fn path(&self, client: ClientId, number: u64, keeps_guards: bool) -> [HostId; 3] {
         if let Some(paths) = self.given.get(usize::from(client)).filter(|paths| !paths.is_empty()) {
             return paths[usize::try_from((number - 1) % paths.len() as u64).expect("less than a length")];
         }
         let mut draws = Stream::new(self.seed, "path", client.into(), number);
         let exit = self.exit.draw(&mut draws, &[]);
+        let guard =
+            if keeps_guards { self.kept_guard(client, exit, &mut draws) } else { self.guard.draw(&mut draws, &[exit]) };
+        let middle = self.middle.draw(&mut draws, &[exit, guard]);
+        [guard, middle, exit]
+    }
+
+    /// One of the client's guards that is not `exit`.
+    fn kept_guard(&self, client: ClientId, exit: HostId, draws: &mut Stream) -> HostId {
         let guards = self.guards(client);
         let (kept, further) = guards.split_at(self.guards_per_client);
         let free: Vec<HostId> = kept.iter().copied().filter(|&guard| guard != exit).collect();
-        let guard = match free.len() {
+        match free.len() {
             0 => further[0],
             count => free[draws.index(count)],
-        };
-        let middle = self.middle.draw(&mut draws, &[exit, guard]);
-        [guard, middle, exit]
+        }
     }
 }
 
@@ -258,12 +266,24 @@ mod tests {
             let guards = chooser.guards(client);
             assert_eq!(guards, listed.guards(client));
             for number in 1..=40 {
-                let [guard, _, exit] = chooser.path(client, number);
+                let [guard, _, exit] = chooser.path(client, number, true);
                 assert_eq!(guard, guards[usize::from(exit == guards[0])]);
                 met += u32::from(exit == guards[0]);
             }
         }
         assert!((300..1_000).contains(&met), "{met} of 2,000");
+    }
+
+    #[test]
+    fn a_client_without_guards_begins_at_each_by_its_weight() {
+        let chooser = chooser(1);
+        let mut begun = [0_u32; 8];
+        for number in 1..=4_000 {
+            let [guard, _, exit] = chooser.path(ClientId::from(0), number, false);
+            assert_ne!(guard, exit);
+            begun[usize::from(guard)] += 1;
+        }
+        assert!(begun[..4].iter().all(|&count| (300..1_900).contains(&count)), "{begun:?}");
     }
 
     #[test]
@@ -274,7 +294,7 @@ mod tests {
             assert_eq!(guards.len(), 3);
             let mut taken = Vec::new();
             for number in 1..=40 {
-                let [guard, _, exit] = chooser.path(client, number);
+                let [guard, _, exit] = chooser.path(client, number, true);
                 assert!(guards.contains(&guard) && guard != exit);
                 taken.push(guard);
             }

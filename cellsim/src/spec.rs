@@ -287,6 +287,9 @@ pub struct Traffic {
     pub parallel_streams: u32,
     /// Time after which a download is given up, ns.
     pub timeout_ns: Option<Span>,
+    /// Whether circuits begin at guards that the client keeps, or each at another (`UseEntryGuards`).
+    #[serde(default = "kept")]
+    pub keeps_guards: bool,
     /// What sizes are drawn from instead: millionths of downloads, and the bytes that they lie below.
     #[serde(default)]
     pub response_quantiles: Option<Vec<Point>>,
@@ -299,6 +302,10 @@ pub struct Traffic {
     /// Whether a client begins in the middle of its first downloads, or of its first page.
     #[serde(default)]
     pub under_way_at_start: bool,
+}
+
+fn kept() -> bool {
+    true
 }
 
 /// A share in millionths, and the value that this share lies below.
@@ -371,6 +378,11 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// How many servers any client downloads from: the first ones. Those after them each have one client.
+    pub fn shared_servers(&self) -> usize {
+        self.servers.len() - self.clients.iter().filter(|client| client.server.is_some()).count()
+    }
+
     /// Name and site of each host: relays, clients, servers.
     pub fn sites(&self) -> impl Iterator<Item = (&str, Site)> {
         let relays = self.relays.iter().map(|host| (&host.name, host.place, host.access_us));
@@ -425,6 +437,9 @@ pub struct ClientSpec {
     pub name: String,
     /// Which one.
     pub kind: String,
+    /// The only server that it downloads from, and nobody else; without it, one of the others each time.
+    #[serde(default)]
+    pub server: Option<String>,
     /// Rate towards the network, bytes per second.
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.

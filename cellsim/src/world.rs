@@ -69,6 +69,8 @@ struct Network {
     free_pipes: Vec<PipeId>,
     /// Of two relays that have a channel, the pipe from the first to the second, which has the higher number.
     relay_channels: BTreeMap<[HostId; 2], PipeId>,
+    /// How many servers any client downloads from.
+    shared_servers: usize,
 }
 
 /// Packets and their bytes, headers among them.

@@ -51,10 +51,11 @@ def how_to_read(byte: str) -> str:
 def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say).
 
-    Where the public network stands beside them, times count from the request, as they do there.
+    Where the public network stands beside them, times count as they do there: most files of it count from the
+    request.
     """
     beside = source.public()
-    if beside is not None:
+    if beside is not None and _public(beside, metric).is_empty():
         metric += AFTER_COMMAND
     public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()

@@ -9,7 +9,7 @@ use crate::bucket::{Buckets, Refill, STEP};
 use crate::counts::whole_part;
 use crate::error::Error;
 use crate::events::{Event, EventQueue};
-use crate::ids::{ClientId, HostId, QUEUES, Table};
+use crate::ids::{ClientId, HostId, QUEUES, ServerId, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
 use crate::linux_tcp::kernel::{Kernel, LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
@@ -74,6 +74,7 @@ impl World {
                 pipes: Table::with_room(PIPES * network.clients.len()),
                 free_pipes: Vec::new(),
                 relay_channels: BTreeMap::new(),
+                shared_servers: network.shared_servers(),
                 spec: network,
             },
             totals: Totals::default(),
@@ -130,12 +131,15 @@ fn policy_of(spec: &CircuitPolicySpec) -> (Policy, Decay) {
 }
 
 fn new_clients(network: &NetworkSpec, kinds: &[(String, Traffic)]) -> Result<Table<ClientId, Client>, Error> {
+    let servers: BTreeMap<&str, ServerId> =
+        network.servers.iter().enumerate().map(|(index, server)| (server.name.as_str(), ServerId::from(index))).collect();
     let client = |client: &ClientSpec| {
         let kind = kinds.iter().position(|(name, _)| *name == client.kind).ok_or_else(|| {
             Error::input(format!("{}: is of kind '{}', which has no traffic", client.name, client.kind))
         })?;
         Ok(Client {
             kind,
+            server: client.server.as_deref().map(|name| servers[name]),
             channels: Vec::new(),
             circuits: Vec::new(),
             circuits_made: 0,

@@ -130,7 +130,8 @@ impl World {
     fn new_circuit(&mut self, client: ClientId, channels: NewChannels) -> (CircuitId, u64) {
         let state = &mut self.tor.clients[client];
         state.circuits_made += 1;
-        let relays = self.tor.chooser.path(client, state.circuits_made);
+        let keeps_guards = self.params.kinds[state.kind].1.keeps_guards;
+        let relays = self.tor.chooser.path(client, state.circuits_made, keeps_guards);
         let activations = Stream::new(self.params.run.seed, "activation", client.into(), state.circuits_made);
         let pipes = [
             self.guard_channel(client, relays[0], channels),

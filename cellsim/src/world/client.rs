@@ -68,7 +68,8 @@ impl World {
     /// A client opens download `number`, from the server that is drawn for `drawn_for`, itself or its page.
     fn open_download(&mut self, client: ClientId, number: u64, drawn_for: u64) {
         let mut draws = Stream::new(self.params.run.seed, "server", u64::from(client), drawn_for);
-        let server = ServerId::from(draws.index(self.network.spec.servers.len()));
+        let drawn = ServerId::from(draws.index(self.network.shared_servers));
+        let server = self.tor.clients[client].server.unwrap_or(drawn);
         let traffic = self.traffic(client);
         let download = Download {
             client,

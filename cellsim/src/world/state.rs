@@ -383,6 +383,8 @@ impl Download {
 pub struct Client {
     /// Index into the kinds of traffic.
     pub kind: usize,
+    /// The only server that it downloads from, if any.
+    pub server: Option<ServerId>,
     /// Its guards' channels: the guard and the pipe towards it.
     pub channels: Vec<(HostId, PipeId)>,
     pub circuits: Vec<CircuitId>,

@@ -243,6 +243,9 @@ class NetworkConfig(Section):
     """The rate of each server's link."""
     latency: LatencySource = LatencySource(name=USUAL_LATENCY)
     """What the places of hosts and the round trips between them are drawn from."""
+    countries: InputSource | None = _left_out()
+    """In which countries hosts are, in place of what the table of latency says. Perf clients are then
+    OnionPerf's: each downloads from a server beside it, which nobody else uses."""
     access_delay: AccessDelay = AccessDelay()
     """The delay of clients' last mile."""
     loss: Loss = _left_out(Loss())
@@ -281,7 +284,8 @@ class NetworkConfig(Section):
     @property
     def host_count(self) -> int:
         """All hosts, after scaling: relays, authorities, clients, servers."""
-        return self.relay_count + self.authorities + self.client_count + self.server_count
+        own_servers = self.perf_clients if self.countries is not None else 0
+        return self.relay_count + self.authorities + self.client_count + self.server_count + own_servers
 
     @property
     def client_count(self) -> int:

@@ -104,6 +104,8 @@ class ClientTraffic(Section):
     """Whether each download takes a new circuit."""
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
     """How many downloads a client has under way at once."""
+    keeps_guards: StrictBool = True
+    """Whether circuits begin at guards that a client keeps, or each at another (UseEntryGuards)."""
     page: DrawnCount | None = None
     """``{quantiles: NAME}``: clients download pages, with a number of objects from this table. When the first
     object has ended, the others follow, ``parallel`` at once."""
@@ -149,6 +151,8 @@ def _perf_traffic(response: str, timeout: str) -> ClientTraffic:
             "response": response,
             "think": {"min": "30 s", "max": "90 s"},
             "timeout": timeout,
+            "isolate_streams": True,
+            "keeps_guards": False,
         }
     )
 
@@ -158,4 +162,6 @@ PERF_TRAFFIC: Mapping[PerfKind, ClientTraffic] = {
     "perf_1mib": _perf_traffic("1 MiB", "60 s"),
     "perf_5mib": _perf_traffic("5 MiB", "120 s"),
 }
-"""What perf clients do: sizes and time limits are tornettools', which starts a download a minute."""
+"""What perf clients do: as OnionPerf's, each download takes a new circuit, and circuits begin anywhere
+(UseEntryGuards 0, MaxCircuitDirtiness 10 s). Sizes and time limits are tornettools', which starts a
+download a minute."""

@@ -94,6 +94,8 @@ def host_torrc(
         if host not in {each.name for each in (*network.clients_of(ONION), *network.servers_for(ONION))}:
             # None of the circuits kept ready for an onion service would ever be used.
             lines.append("VanguardsLiteEnabled 0")
+        if any(each.name == host and not run.traffic[each.kind].keeps_guards for each in network.clients):
+            lines.append("UseEntryGuards 0")
     lines = [*lines, *run.given_to(host)]
     return torrc(role, every, run.tor, relay, lines, known=known, parameters=run.given.consensus)
 

@@ -6,9 +6,10 @@ client the relays of its circuits (guard, middle, exit) in order of use.
 The exit comes first, then the guard, then the middle (path-spec §2.2), each by consensus weight times the
 bandwidth-weight of its position, and no relay stands twice in a path. A client's list of guards is drawn
 once, and the client keeps the first ``guards`` of it; where the exit is its only guard, it takes the next of
-the list. A path is a function of seed, client and circuit: neither other clients nor a variant change it, but
-for its guard where variants keep different numbers of them. These are cellsim's draws, number by number
-(cellsim/src/path.rs), so the model takes the same paths by itself.
+the list. A client without guards draws one for each circuit. A path is a function of seed, client and
+circuit: neither other clients nor a variant change it, but for its guard where variants keep different
+numbers of them. These are cellsim's draws, number by number (cellsim/src/path.rs), so the model takes the
+same paths by itself.
 """
 
 from __future__ import annotations
@@ -108,14 +109,18 @@ class PathChooser:
             listed.append(self._guard.draw(draws, listed))
         return listed
 
-    def path(self, client: int, circuit: int, guards: Sequence[int]) -> Path:
-        """The names of the relays of the client's ``circuit`` (from 1), whose list is ``guards``."""
+    def path(self, client: int, circuit: int, guards: Sequence[int] | None) -> Path:
+        """The names of the relays of the client's ``circuit`` (from 1), whose list is ``guards``; None: it
+        keeps no guards."""
         draws = Draws(self._seed, "path", client, circuit)
         exit_ = self._exit.draw(draws)
-        free = [guard for guard in guards[: self._guards] if guard != exit_]
-        guard = free[draws.below(len(free))] if free else guards[self._guards]
+        guard = self._guard.draw(draws, (exit_,)) if guards is None else self._kept(guards, exit_, draws)
         middle = self._middle.draw(draws, (exit_, guard))
         return self._names[guard], self._names[middle], self._names[exit_]
+
+    def _kept(self, guards: Sequence[int], exit_: int, draws: Draws) -> int:
+        free = [guard for guard in guards[: self._guards] if guard != exit_]
+        return free[draws.below(len(free))] if free else guards[self._guards]
 
 
 def drawn_paths(
@@ -135,7 +140,7 @@ def drawn_paths(
     for number, client in enumerate(network.clients):
         if client.kind == ONION:
             continue
-        listed = chooser.guards(number)
+        listed = chooser.guards(number) if traffic[client.kind].keeps_guards else None
         count = circuits_needed(traffic[client.kind], duration_ns)
         paths[client.name] = tuple(chooser.path(number, circuit, listed) for circuit in range(1, count + 1))
     return paths

@@ -62,6 +62,7 @@ class RunTraffic(Section):
     streams_per_circuit_isolation: StrictBool
     parallel_streams: Annotated[int, whole(1, 10_000)]
     timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
+    keeps_guards: StrictBool = _left_out(True)
     response_quantiles: tuple[tuple[_Millionths, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(
         None
     )
@@ -98,6 +99,7 @@ class RunTraffic(Section):
             streams_per_circuit_isolation=traffic.isolate_streams,
             parallel_streams=traffic.parallel,
             timeout_ns=traffic.timeout,
+            keeps_guards=traffic.keeps_guards,
             response_quantiles=None if isinstance(traffic.response, int) else traffic.response.points,
             page_objects=None if traffic.page is None else traffic.page.points,
             think_quantiles=None if isinstance(traffic.think, Think) else traffic.think.points,

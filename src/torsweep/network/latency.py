@@ -22,7 +22,7 @@ are at the one from which the farthest relay is nearest, so that votes and descr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +91,26 @@ class Whereabouts:
 
     ``country`` (places, 2) uint8: two letters in ASCII (ISO 3166); ``continent`` (places,) int32: a number in
     :data:`~torsweep.network.model.CONTINENTS`; ``client_share`` and ``relay_share`` (places,) float64: the
-    parts of all clients and of all relays that are there, which add up to 1.
+    parts of all clients and of all relays that are there, which add up to 1; ``perf_share`` the same of perf
+    clients, which are where relays are if it is None.
     """
 
     country: NDArray[np.uint8]
     continent: NDArray[np.int32]
     client_share: Floats
     relay_share: Floats
+    perf_share: Floats | None = None
 
     def share(self, kind: str) -> Floats:
         """The part of the hosts of ``kind`` at each place."""
+        if kind == "perf" and self.perf_share is not None:
+            return self.perf_share
         return self.client_share if kind in KINDS else self.relay_share
+
+    @property
+    def codes(self) -> list[str]:
+        """The country of each place."""
+        return [letters.tobytes().decode() for letters in self.country]
 
     def named(self, place: int) -> dict[str, str]:
         """Country and continent of ``place``."""
@@ -109,6 +118,10 @@ class Whereabouts:
             "country": self.country[place].tobytes().decode(),
             "continent": CONTINENTS[self.continent[place]],
         }
+
+
+_WHEREABOUTS = ("country", "continent", "client_share", "relay_share")
+"""What a table of latency holds of them."""
 
 
 def write_model(
@@ -123,7 +136,7 @@ def write_model(
     ``measured_us`` is (hosts, hosts) in microseconds.
     """
     arrays = vars(model) | ({} if measured_us is None else {_MEASURED: measured_us})
-    arrays |= vars(whereabouts) if whereabouts else {}
+    arrays |= {name: vars(whereabouts)[name] for name in _WHEREABOUTS} if whereabouts else {}
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -174,8 +187,7 @@ def read_measured(path: Path) -> NDArray[np.int32]:
 
 
 def _whereabouts(arrays: Mapping[str, NDArray], path: Path) -> Whereabouts | None:
-    names = [each.name for each in fields(Whereabouts)]
-    if not any(name in arrays for name in names):
+    if not any(name in arrays for name in _WHEREABOUTS):
         return None
     places = len(arrays["position_us"])
     shapes = {
@@ -193,7 +205,7 @@ def _whereabouts(arrays: Mapping[str, NDArray], path: Path) -> Whereabouts | Non
         _require(path, name, arrays[name], 0, 1)
         if abs(arrays[name].sum() - 1) > 1e-9:
             raise InputError("does not add up to 1", file=path, key=name)
-    return Whereabouts(**{name: arrays[name] for name in names})
+    return Whereabouts(**{name: arrays[name] for name in _WHEREABOUTS})
 
 
 def check_model(model: CoordinateModel, path: Path) -> None:

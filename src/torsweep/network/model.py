@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -109,11 +110,13 @@ class Authority(_Host):
 
 
 class Client(_Host):
-    """A client and the rates of its access link."""
+    """A client and the rates of its access link. ``server`` is the only one that it downloads from, and
+    nobody else; without it, the client draws one of the others each time."""
 
     kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
+    server: Name | None = _left_out_if_unknown()
 
 
 class Server(_Host):
@@ -209,6 +212,15 @@ class Network(_Part):
         return self
 
     @model_validator(mode="after")
+    def _own_servers_come_last(self) -> Self:
+        own = [client.server for client in self.clients if client.server is not None]
+        last = [server.name for server in self.servers[len(self.servers) - len(own) :]]
+        if sorted(own) != sorted(last) or (own and len(own) >= len(self.servers)):
+            accepted = "the last servers, one each"
+            raise RefusedValue("is not a client's own", key="clients.server", accepted=accepted)
+        return self
+
+    @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         names = [host.name for host in self.hosts]
         if len(set(names)) < len(names):
@@ -241,9 +253,20 @@ class Network(_Part):
         """The clients of ``kind``."""
         return tuple(client for client in self.clients if client.kind == kind)
 
+    @cached_property
+    def _shared_servers(self) -> tuple[Server, ...]:
+        own = {client.server for client in self.clients}
+        return tuple(server for server in self.servers if server.name not in own)
+
     def servers_for(self, kind: AnyKind) -> tuple[Server, ...]:
-        """The servers that clients of ``kind`` download from."""
-        return tuple(server for server in self.servers if server.onion or kind != ONION)
+        """The servers that clients of ``kind`` without a server of their own download from."""
+        return tuple(server for server in self._shared_servers if server.onion or kind != ONION)
+
+    def servers_of(self, client: Client) -> tuple[Server, ...]:
+        """The servers that ``client`` downloads from."""
+        if client.server is None:
+            return self.servers_for(client.kind)
+        return tuple(server for server in self.servers if server.name == client.server)
 
 
 def canonical_sha256(document: Any) -> str:

@@ -18,6 +18,7 @@ from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
+from torsweep.network.countries import in_countries, read_countries
 from torsweep.network.latency import (
     MODEL_FILE,
     PlacesOf,
@@ -44,9 +45,10 @@ from torsweep.network.relays import chain_relays, network_bandwidth_weights, sam
 from torsweep.network.tornet import TORNET_FILE
 from torsweep.provenance import sha256_of_file
 
-RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES = (
-    Path("topologies", kind) for kind in ("relays", "bandwidth", "latency")
+RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES, COUNTRIES_TABLES = (
+    Path("topologies", kind) for kind in ("relays", "bandwidth", "latency", "countries")
 )
+COUNTRIES_FILE = "countries.json"
 """Folders of tables that a configuration names."""
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -74,8 +76,11 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     """
     paths = input_paths(config)
     matrix_us, whereabouts = _latencies(config.latency, paths["latency"], seed)
+    if "countries" in paths:
+        whereabouts = _in_countries(whereabouts, config, paths["countries"])
     places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
     relays = _relays(config, paths, seed, places)
+    perf = _perf_clients(config, places)
     document = config.model_dump(mode="json")
     network = Network(
         config=document,
@@ -87,8 +92,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         loss_share=config.loss.share,
         relays=relays,
         authorities=_authorities(config.authorities, relays, matrix_us, whereabouts),
-        clients=_clients(config, _client_rates(config, paths, seed), places) + _perf_clients(config, places),
-        servers=_servers(config, places),
+        clients=_clients(config, _client_rates(config, paths, seed), places) + perf,
+        servers=_servers(config, places) + _own_servers(perf),
     )
     return SampledNetwork(network, matrix_us)
 
@@ -107,6 +112,8 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
         paths["relays"] = source_path(config.relay_population, RELAY_TABLES, POPULATION_FILE)
     if config.client_bandwidth.rate is None:
         paths["bandwidth"] = source_path(config.client_bandwidth, BANDWIDTH_TABLES, BANDWIDTH_FILE)
+    if config.countries is not None:
+        paths["countries"] = source_path(config.countries, COUNTRIES_TABLES, COUNTRIES_FILE)
     return {**paths, "latency": source_path(config.latency, LATENCY_TABLES, MODEL_FILE)}
 
 
@@ -175,11 +182,33 @@ def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tup
     return tuple(clients)
 
 
+def _in_countries(places: Whereabouts | None, config: NetworkConfig, path: Path) -> Whereabouts:
+    if places is None:
+        problem, accepted = "needs a table of latency whose places have countries", "wonderproxy-2020"
+        raise InputError(problem, key="countries", value=str(path), accepted=f"latency: {accepted}")
+    return in_countries(places, read_countries(path), path)
+
+
 def _perf_clients(config: NetworkConfig, places: PlacesOf) -> tuple[Client, ...]:
     link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
-        Client(name=f"perf{number + 1}", kind=PERF_KINDS[number % len(PERF_KINDS)], **link, **at)
-        for number, at in enumerate(places("perf", config.perf_clients))
+        Client(
+            name=f"perf{number}",
+            kind=PERF_KINDS[(number - 1) % len(PERF_KINDS)],
+            server=None if config.countries is None else f"perfserver{number}",
+            **link,
+            **at,
+        )
+        for number, at in enumerate(places("perf", config.perf_clients), 1)
+    )
+
+
+def _own_servers(clients: tuple[Client, ...]) -> tuple[Server, ...]:
+    """The server beside each of ``clients`` that has one."""
+    return tuple(
+        Server(name=client.server, **client.model_dump(exclude={"name", "kind", "server"}))
+        for client in clients
+        if client.server is not None
     )
 
 

@@ -184,10 +184,11 @@ def _perf_median(perf: pl.DataFrame | None, metric: str, kind: PerfKind) -> Inte
 
 
 def _quantities(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[Beside]:
-    for measure, byte in TIMES_FROM_REQUEST.items():
+    times = {measure: f"request to {byte}" for measure, byte in TIMES_FROM_REQUEST.items()}
+    for measure, what in {**times, "ttlb": "opening to last byte"}.items():
         for kind in PERF_KINDS:
-            what = f"request to {byte} of {KIND_NAMES[kind]}, s"
-            yield Beside(what, measure, kind, _perf_median(perf, measure, kind))
+            median = _perf_median(perf, measure, kind)
+            yield Beside(f"{what} of {KIND_NAMES[kind]}, s", measure, kind, median)
     built = _measured(measures, "build_time_median").get(ALL)
     yield Beside("circuit build time, s", "circuit_build_time", PERF_KINDS[0], built)
     for kind, part, name in GOODPUTS:

@@ -73,6 +73,15 @@ def test_a_client_keeps_the_first_of_its_list_and_takes_the_next_where_its_only_
     assert met > 20
 
 
+def test_a_client_without_guards_begins_circuits_anywhere() -> None:
+    network = _network()
+    chooser = PathChooser(network, 11, 1)
+    paths = [chooser.path(0, circuit, None) for circuit in range(1, 400)]
+    possible = {relay.name for relay in network.relays if relay.position in ("guard", "guard_exit")}
+    assert {path[0] for path in paths} == possible
+    assert all(len(set(path)) == 3 for path in paths)
+
+
 def test_no_client_changes_the_paths_of_another() -> None:
     few, many = (PathChooser(_network(clients), 5, 3) for clients in (2, 50))
     for client in range(2):

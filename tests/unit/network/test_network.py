@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from torsweep.cli import network_app
 from torsweep.config.experiment import load_experiment
+from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.describe import describe
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, network_text, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network
 from torsweep.ranges import MOST_RTT_US
 
@@ -196,6 +197,37 @@ def test_perf_clients_come_beside_what_is_there_without_them(configured):
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
     assert {client.access_us for client in own} == {0}
     assert describe(network, sampled.latencies, TRAFFIC).hosts["perf clients"] == len(own)
+
+
+def test_perf_clients_of_countries_are_onionperfs_with_a_server_beside_each(configured):
+    without = sample_network(configured(perf_clients=30, latency="wonderproxy-2020"), 1).network
+    network = sample_network(
+        configured(perf_clients=30, latency="wonderproxy-2020", countries="2019"), 1
+    ).network
+    perf = [client for client in network.clients if client.name.startswith("perf")]
+    assert {client.country for client in perf} == {"HK", "NL", "US"}
+    for client in perf:
+        (own,) = network.servers_of(client)
+        assert (own.place, own.access_us) == (client.place, 0)
+    others = network.servers_of(network.clients[0])
+    assert [server.name for server in others] == [server.name for server in without.servers]
+    hosts = NetworkConfig.model_validate(network.config).host_count
+    assert hosts == network.node_count
+
+
+def test_countries_need_places_that_have_some(configured):
+    with pytest.raises(InputError, match=r"countries: needs a table of latency whose places have countries"):
+        sample_network(configured(countries="2019"), 1)
+
+
+@pytest.mark.parametrize("server", ["server1", "server9"])
+def test_a_clients_own_server_is_one_of_the_last(sampled, directory, server):
+    network = sampled.network
+    clients = (network.clients[0].model_copy(update={"server": server}), *network.clients[1:])
+    file = directory / NETWORK_FILE
+    file.write_text(network_text(network.model_copy(update={"clients": clients})))
+    with pytest.raises(InputError, match="is not a client's own"):
+        read_network(directory)
 
 
 @pytest.mark.parametrize("name", WEIGHTS_OF_HOPS)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from torsweep.config.traffic import ONION, AnyKind
+from torsweep.config.traffic import ONION
 from torsweep.config.where import Role
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
@@ -65,7 +65,7 @@ from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Latencies, Network, Server, link_rates
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Client, Latencies, Network, Server, link_rates
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE
 from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.torrc import (
@@ -305,7 +305,7 @@ class _Builder:
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(self.run, index, client.kind, self._names_for(client.kind))
+            client_graph(self.run, index, client.kind, self._names_for(client))
         )
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
@@ -316,11 +316,11 @@ class _Builder:
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return self._host(client.name, processes)
 
-    def _names_for(self, kind: AnyKind) -> list[str]:
-        """The servers of clients of ``kind``, as TGen finds them."""
-        servers = self.network.servers_for(kind)
-        if kind == ONION:
-            return [server_name(self.network, server, kind) for server in servers]
+    def _names_for(self, client: Client) -> list[str]:
+        """The servers of ``client``, as TGen finds them."""
+        servers = self.network.servers_of(client)
+        if client.kind == ONION:
+            return [server_name(self.network, server, client.kind) for server in servers]
         return [server.name for server in servers]
 
     def _server(self, server: Server) -> GraphHost:

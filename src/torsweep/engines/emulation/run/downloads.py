@@ -194,7 +194,7 @@ class DownloadOrder:
 
     def _open(self, index: int, number: int, of: int) -> Download:
         client = self._network.clients[index]
-        servers = self._network.servers_for(client.kind)
+        servers = self._network.servers_of(client)
         server = servers[server_index(self._run.seed, index, of, len(servers))]
         size = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
         download = Download(client, index, number, server, size, time.monotonic_ns())

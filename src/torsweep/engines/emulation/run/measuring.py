@@ -72,9 +72,9 @@ class Generator:
         self._progress = progress
         network = layout.network
         self._name_of = {
-            (kind, server.name): server_name(network, server, kind)
-            for kind in {client.kind for client in network.clients}
-            for server in network.servers_for(kind)
+            (client.kind, server.name): server_name(network, server, client.kind)
+            for client in network.clients
+            for server in network.servers_of(client)
         }
 
     @property
