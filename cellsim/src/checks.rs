@@ -227,7 +227,8 @@ fn check_clients(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
     let mut last: Vec<&str> = network.servers[shared..].iter().map(|server| server.name.as_str()).collect();
     last.sort_unstable();
     ensure(shared > 0 && own == last, || {
-        "clients: server: accepted: a server each, which are the last ones, after one or more for the others".into()
+        "clients: server: accepted: a server each, which are the last ones, after one or more for the others"
+            .into()
     })?;
     ensure(streams <= STREAMS_MAX, || {
         format!(

@@ -162,8 +162,11 @@ impl PathChooser {
         }
         let mut draws = Stream::new(self.seed, "path", client.into(), number);
         let exit = self.exit.draw(&mut draws, &[]);
-        let guard =
-            if keeps_guards { self.kept_guard(client, exit, &mut draws) } else { self.guard.draw(&mut draws, &[exit]) };
+        let guard = if keeps_guards {
+            self.kept_guard(client, exit, &mut draws)
+        } else {
+            self.guard.draw(&mut draws, &[exit])
+        };
         let middle = self.middle.draw(&mut draws, &[exit, guard]);
         [guard, middle, exit]
     }

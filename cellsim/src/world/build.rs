@@ -131,8 +131,12 @@ fn policy_of(spec: &CircuitPolicySpec) -> (Policy, Decay) {
 }
 
 fn new_clients(network: &NetworkSpec, kinds: &[(String, Traffic)]) -> Result<Table<ClientId, Client>, Error> {
-    let servers: BTreeMap<&str, ServerId> =
-        network.servers.iter().enumerate().map(|(index, server)| (server.name.as_str(), ServerId::from(index))).collect();
+    let servers: BTreeMap<&str, ServerId> = network
+        .servers
+        .iter()
+        .enumerate()
+        .map(|(index, server)| (server.name.as_str(), ServerId::from(index)))
+        .collect();
     let client = |client: &ClientSpec| {
         let kind = kinds.iter().position(|(name, _)| *name == client.kind).ok_or_else(|| {
             Error::input(format!("{}: is of kind '{}', which has no traffic", client.name, client.kind))
