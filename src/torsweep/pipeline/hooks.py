@@ -37,6 +37,7 @@ from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
+from torsweep.tor.arti import require_arti
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -168,6 +169,8 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
     expected_s: dict[Path, float] = {}
     if builds:
         _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
+        for note in filter(None, (require_arti(tor) for tor in builds if tor.arti is not None)):
+            _say(note)
         try:
             require_buildable(builds)
         except ToolMissing as lack:

@@ -30,6 +30,7 @@ from torsweep.study.named_tor import (
     usual_baseline,
 )
 from torsweep.study.series import fitting
+from torsweep.tor.arti import require_arti
 from torsweep.tor.identity import planned_key
 from torsweep.tor.names import require_known
 from torsweep.tor.repository import find_commit, uncommitted
@@ -156,6 +157,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     if options.on is not None:
         level, words = f"some_{level}", f"{words} on {options.on}"
         tors[level] = _mix(candidate, base, options.on)
+    sources = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
+    notes += map(require_arti, sources)
     content = (base.identity, candidate.identity)
     noted = tuple(filter(None, [*notes, note]))
     sources = () if again else (base, candidate)

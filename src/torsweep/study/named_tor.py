@@ -86,8 +86,8 @@ def read_tor(text: str, key: str) -> NamedTor:
     if text == DEBIAN:
         return DEBIANS_TOR
     before, at, revision = text.rpartition("@")
-    if text == ARTI or (before == ARTI and is_version(revision)):
-        return _arti(revision if at else TRIED)
+    if text == ARTI or (before == ARTI and not Path(ARTI).exists()):
+        return _arti(revision if at else TRIED, key)
     path = Path(text)
     if at and not path.exists():
         return _of_git(Path(before), revision or "HEAD", key)
@@ -123,7 +123,9 @@ def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
     return NamedTor(name_of_level(name), {"git": str(whole), "revision": commit}, words, commit)
 
 
-def _arti(version: str) -> NamedTor:
+def _arti(version: str, key: str) -> NamedTor:
+    if not is_version(version):
+        raise InputError("is no version of Arti", key=key, value=version, accepted=f"such as {TRIED}")
     words = f"Arti {version}"
     return NamedTor(name_of_level(words), {ARTI: version}, words, words)
 

@@ -7,6 +7,7 @@ its content, and a folder with ``bin/arti``, the log of the build and ``provenan
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import shutil
@@ -46,9 +47,13 @@ def arti_content(tor: TorSource) -> tuple[str, tuple[str, ...]]:
     return sha256_of_file(path), ()
 
 
+_VERSION = r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"
+"""A version as cargo has them: three numbers, a pre-release, a build."""
+
+
 def is_version(text: str | None) -> bool:
     """Whether ``text`` is a version, and no path."""
-    return re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", text or "") is not None
+    return re.fullmatch(_VERSION, text or "") is not None
 
 
 def holds_arti(commit: Commit) -> bool:
@@ -95,19 +100,34 @@ def require_rust() -> str:
     return words
 
 
-def require_arti(tor: TorSource) -> None:
-    """Return when there is such an Arti as ``tor`` names; InputError says why not."""
+def require_arti(tor: TorSource) -> str:
+    """Return when there is such an Arti as ``tor`` names; InputError says why not.
+
+    What is returned says that nobody could be asked for its version; empty otherwise.
+    """
     if not is_version(tor.arti) and Path(str(tor.arti)).is_file():
         ask_arti_version(Path(str(tor.arti)))
-        return
+        return ""
     arti_content(tor)
-    if is_version(tor.arti) and tor.arti != TRIED and shutil.which("cargo"):
-        asked = ["cargo", "info", "--quiet", f"arti@{tor.arti}"]
-        answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if "could not find" in answer.stderr:
-            raise InputError(
-                "no such version of Arti", key="arti", value=tor.arti, accepted=f"such as {TRIED}"
-            )
+    why = _why_unpublished(str(tor.arti)) if is_version(tor.arti) and tor.arti != TRIED else ""
+    if why == _NOT_FOUND:
+        raise InputError("no such version of Arti", key="arti", value=tor.arti, accepted=f"such as {TRIED}")
+    return f"Arti {tor.arti}: not checked whether there is this version: {why}" if why else ""
+
+
+_NOT_FOUND = "could not find"
+
+
+@functools.cache
+def _why_unpublished(version: str) -> str:
+    """Empty where cargo's registry has that version of Arti; why it cannot be asked, or that it has not."""
+    if shutil.which("cargo") is None:
+        return "cargo is not on PATH"
+    asked = ["cargo", "info", "--quiet", f"arti@{version}"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if answer.returncode == 0:
+        return ""
+    return _NOT_FOUND if _NOT_FOUND in answer.stderr else "cargo cannot reach its registry"
 
 
 def build_arti(

@@ -62,6 +62,11 @@ def read_series(folder: Path = SERIES) -> Series:
     return Series(tuple(folder / name for name in names), digest.hexdigest())
 
 
+_PATCH = "a patch, as diff or git format-patch writes"
+_CHANGE = rb"^(@@ |\*{3} |[0-9,]+[acd][0-9]|rename from |old mode |new file mode |deleted file mode )"
+"""Begins a change in a patch: a hunk of one of diff's forms, or what git says of a file without hunks."""
+
+
 def patches_of_user(files: Sequence[Path]) -> Series:
     """The patches that a user names, in order; InputError when one is no file.
 
@@ -70,9 +75,9 @@ def patches_of_user(files: Sequence[Path]) -> Series:
     digest = hashlib.sha256()
     for file in files:
         if not file.is_file():
-            raise InputError(
-                "no such file", file=file, accepted="a patch, as diff or git format-patch writes"
-            )
+            raise InputError("no such file", file=file, accepted=_PATCH)
+        if not re.search(_CHANGE, file.read_bytes(), re.MULTILINE):
+            raise InputError("changes nothing", file=file, accepted=_PATCH)
         digest.update(f"{sha256_of_file(file)}\n".encode())
     return Series(tuple(files), digest.hexdigest() if files else "")
 

@@ -84,6 +84,21 @@ def test_what_is_no_arti_is_refused_in_one_line(tools: Path, tmp_path: Path) -> 
         assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("text", ["2.7.0.1", "٢.٧.٠", "2.7", "v2.7.0", "2.7.0 "])
+def test_what_cargo_takes_for_no_version_is_none(text: str) -> None:
+    assert not arti.is_version(text)
+
+
+def test_a_version_that_nobody_can_be_asked_for_is_planned_and_the_plan_says_so(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tools / "cargo", "echo error: Could not resolve host >&2; exit 101")
+    assert "not checked" in arti.require_arti(TorSource(arti="2.7.8"))
+    assert arti.require_arti(TorSource(arti=arti.TRIED)) == ""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "cargo is not on PATH" in arti.require_arti(TorSource(arti="2.7.9"))
+
+
 def test_a_rust_that_is_too_old_is_said_before_anything_is_built(tools: Path, tmp_path: Path) -> None:
     write(tools / "rustc", "echo rustc 1.85.1")
     with pytest.raises(ToolMissing, match=r"rustc 1\.85\.1: too old to build Arti, which needs 1\.92"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.tor.series import apply_series, first_failure, read_series
+from torsweep.tor.series import apply_series, first_failure, patches_of_user, read_series
 
 ROOT = Path(__file__).parents[3]
 needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not on PATH")
@@ -89,3 +89,10 @@ def test_an_unknown_complaint_is_passed_on():
         "patch: **** malformed patch at line 4: x",
     )
     assert first_failure("") == ("", "patch said nothing")
+
+
+@pytest.mark.parametrize("text", ["", "Count differently\n\n--- a/src/clock.c\n+++ b/src/clock.c\n"])
+def test_a_patch_without_a_change_is_refused(tmp_path, text):
+    (tmp_path / "empty.patch").write_text(text)
+    with pytest.raises(InputError, match=r"empty\.patch: changes nothing"):
+        patches_of_user([tmp_path / "empty.patch"])
