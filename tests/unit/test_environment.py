@@ -94,12 +94,6 @@ def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
     assert not re.search(r"^-", lock_text, re.MULTILINE), "an option line of pip, such as --find-links"
 
 
-def test_the_oldest_rust_is_the_same_wherever_it_is_stated():
-    oldest = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["rust-version"]
-    assert f"rust>={oldest}" in yaml.safe_load(read("environment.yml"))["dependencies"]
-    assert f"Rust {oldest} or later" in read("README.md")
-
-
 def test_package_and_engine_have_one_version(project):
     engine = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["version"]
     package = re.search(r'__version__ = "(.*)"', read("src/torsweep/__init__.py"))[1]

@@ -47,20 +47,6 @@ def test_the_full_network_takes_what_is_projected_before_a_run(paper: NetworkCon
     assert cellsim.demand(paper).memory_bytes == pytest.approx(40e6, rel=0.1)
 
 
-def test_the_how_to_says_what_the_full_network_takes(paper: NetworkConfig) -> None:
-    demand, text = (
-        shadow.demand(paper),
-        (NETWORKS.parents[1] / "docs/how-to/check-your-machine.md").read_text(),
-    )
-    for row in (
-        f"| memory | {demand.memory_bytes / 1e9:.1f} GB |",
-        f"| open files in one process | {demand.open_files:,} |",
-        f"| threads | {demand.threads:,} |",
-        f"| shared memory | {demand.shared_memory_bytes / 1e6:.0f} MB |",
-    ):
-        assert row in text
-
-
 @pytest.mark.parametrize(
     ("limit", "name"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +23,6 @@ from torsweep.stats.streams.incidence import measured_downloads
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize
 
-DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
 KNOBS = {"k": ["a", "b"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
