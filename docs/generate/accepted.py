@@ -9,7 +9,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from docs.generate.markdown import code
-from torsweep.config.reading import PATTERN_WORDS
+
+_PATTERN_WORDS = {
+    r"\S": "a text that is not blank",
+    r"^[a-z][a-z0-9_]*$": "small letters, digits and underscores, a letter first",
+    r"^[0-9a-f]{64}$": "a SHA-256 of 64 hexadecimal digits",
+    r"^[A-Za-z0-9_-]+$": "letters, digits, - and _",
+    r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$": "a name of letters, digits, ., - and _",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "a name of letters, digits, ., - and _, or file: PATH",
+    r"[^;\s]": "one name or more",
+    r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$": "an SPDX identifier, such as CC-BY-4.0",
+}
+"""The patterns of this package in words."""
 
 Schema = Mapping[str, Any]
 Link = Callable[[str], str]
@@ -65,7 +76,7 @@ def _text(schema: Schema, _: Link) -> str:
         return f"{code(schema['x-least'])} to {code(schema['x-most'])}"
     if schema.get("format") == "path":
         return "a path"
-    return PATTERN_WORDS.get(schema.get("pattern", ""), "a text").removesuffix(", or file: PATH")
+    return _PATTERN_WORDS.get(schema.get("pattern", ""), "a text").removesuffix(", or file: PATH")
 
 
 def _list(schema: Schema, link: Link) -> str:

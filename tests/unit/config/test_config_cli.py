@@ -32,7 +32,10 @@ def test_check_stops_at_the_first_thing_wrong_with_one_line(torsweep, tmp_path):
     file.write_text("relays: ten\nweb_clients: 5\nbulk_clients: 0\nservers: 2\n")
     code, _, error = torsweep("config", "check", file)
     assert code == 2
-    assert error == f"torsweep: {file}: relays: is not accepted, got 'ten'; accepted: a whole number\n"
+    assert error.startswith(
+        f"torsweep: {file}: relays: is not accepted, got 'ten'; accepted: a valid integer"
+    )
+    assert error.count("\n") == 1
 
 
 def test_knobs_are_listed_with_their_level_in_each_era(torsweep):

@@ -83,8 +83,8 @@ def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path):
         ({"refill_interval": {**REFILL, "to": "20 s"}}, USUAL, {}, "no level of this knob"),
         ({"refill_interval": REFILL}, {"refill_interval": "5 ms"}, {}, "outside the knob's range"),
         ({"refill_interval": REFILL}, {}, {}, "missing key"),
-        ({"refill_interval": REFILL}, USUAL, {"points": 1}, "2 or more"),
-        ({"refill_interval": REFILL}, USUAL, {"points": 257}, "256 or less"),
+        ({"refill_interval": REFILL}, USUAL, {"points": 1}, "greater than or equal to 2"),
+        ({"refill_interval": REFILL}, USUAL, {"points": 257}, "less than or equal to 256"),
         ({"refill_interval": REFILL}, USUAL, {"points": None}, "missing key"),
         (
             {"refill_interval": REFILL, "load": {"from": 1, "to": 3}},

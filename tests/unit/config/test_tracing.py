@@ -47,7 +47,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so():
         ("tracing:\n  hosts: [relay1, relay2]", "", "figures[0]: needs the times of cells"),
         ("    at_least: 1 ms", "    at_least: 1 ms\n    at_most: 2 ms", "at_least"),
         ("    at_least: 1 ms", "", "at_least"),
-        ("    stage: waiting", "    stage: sleeping", "claims[3].stage"),
+        ("    stage: waiting", "    stage: sleeping", "claims[3].cell_stage.stage"),
     ],
 )
 def test_what_cannot_be_traced_or_claimed_is_refused(old, new, complaint, tmp_path):

@@ -107,9 +107,12 @@ def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"netwrk": "ci"}, "--config: netwrk: unknown key (did you mean 'network'?); accepted: network"),
+        ({"netwrk": "ci"}, "--config: netwrk: unknown key (did you mean 'network'?)"),
         ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop"),
-        ({"replicates": -1}, "--config: replicates: is not accepted, got -1; accepted: 1 or more"),
+        (
+            {"replicates": -1},
+            "--config: replicates: is not accepted, got -1; accepted: greater than or equal to 1",
+        ),
         ({"warm_up": 30}, "--config: warm_up: has no unit, got 30"),
     ],
 )
