@@ -40,8 +40,8 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import repeat_seed
+from torsweep.stats.claims.change import same_download_confidence
 from torsweep.stats.inference.interim import Design
-from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni
 from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import smallest_shown
 from torsweep.storage import write_text
@@ -106,7 +106,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     experiment = asked(options.warm_up, options.measured)
     seeds = range(FIRST_SEED, FIRST_SEED + REPEATS * many)
     found = [compared(name, seed, experiment, options.era, PATHS, options.change)[1] for seed in seeds]
-    design, together, spreads = Design().look(many), bonferroni(CONFIDENCE, LINES), read_spreads()
+    design, together, spreads = Design().look(many), same_download_confidence(LINES), read_spreads()
     for kind, metric, seconds in found[0]:
         rows = spreads_of(spreads, name, MODEL_ENGINE, kind, metric, era=options.era, pairing=PATHS)
         row = spread_of(rows, seconds)
@@ -114,7 +114,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
         if row is None or row.measured_s != seconds or not np.isfinite(values).all():
             continue
         intervals = [design.interval(each, together) for each in values]
-        size = smallest_shown(row.log_ratio_sd, many, design.confidence_at(many, together))
+        size = smallest_shown(row.log_ratio_sd, many, design.confidence_at(many, together), row.networks)
         yield {
             "network": name,
             "change": options.change,

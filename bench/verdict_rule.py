@@ -32,7 +32,7 @@ from torsweep.stats.claims.change import (
 )
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, share_interval
-from torsweep.stats.inference.power import power, smallest_shown
+from torsweep.stats.inference.power import POWER, power
 from torsweep.storage import write_text
 
 SEED = 20_260_102
@@ -144,9 +144,10 @@ def price(networks: int) -> tuple[float, float]:
     design = Design().look(networks)
     before = design.confidence_at(networks, bonferroni(CONFIDENCE, SAME))
     after, _ = levels(design, networks)
-    change = smallest_shown(1.0, networks, before) * np.sqrt(networks)
-    old, new = (stats.t.ppf((1 + level) / 2, networks - 1) for level in (before, after))
-    return float(new / old), power(networks - 1, float(change), float(new))
+    old, new = (float(stats.t.ppf((1 + level) / 2, networks - 1)) for level in (before, after))
+    sizes = np.linspace(0, 40, 4_001)
+    change = sizes[np.searchsorted([power(networks - 1, size, old) for size in sizes], POWER)]
+    return new / old, power(networks - 1, float(change), new)
 
 
 def page() -> str:

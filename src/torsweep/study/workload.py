@@ -132,7 +132,7 @@ class Workload:
         confidence, measured_s = self._confidence(networks), self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._spreads.items()}
         return {
-            measure: (math.expm1(smallest_shown(row.log_ratio_sd, networks, confidence)), row)
+            measure: (math.expm1(smallest_shown(row.log_ratio_sd, networks, confidence, row.networks)), row)
             for measure, row in rows.items()
             if row is not None and networks > 1
         }

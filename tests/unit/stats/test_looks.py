@@ -13,7 +13,7 @@ from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.claims.judging import YES, Inquiry, Question, above, below, within_factor
 from torsweep.stats.inference.interim import FIRST_SHARE, Design, confidences, grown_share
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.inference.power import smallest_shown
+from torsweep.stats.inference.power import EFFECT_VARIES, smallest_shown
 from torsweep.stats.look_record import with_look
 
 CLAIM = AnyChange(id="web", text="A.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb"))
@@ -72,7 +72,8 @@ def test_a_change_is_shown_as_often_as_the_plan_says(networks: int, looks: Seque
         design = design.look(each)
     change = smallest_shown(SPREAD, networks, design.confidence_at(networks, 1 - 0.05 / LINES))
     generator = np.random.default_rng(47)
-    studies = [change + generator.normal(0, SPREAD, (1, networks)) for _ in range(300)]
+    varies = change * EFFECT_VARIES
+    studies = [change + generator.normal(0, np.hypot(SPREAD, varies), (1, networks)) for _ in range(300)]
     share = np.mean([shown_at(study, looks) is not None for study in studies])
     assert 0.8 - 0.07 < share < (0.87 if len(looks) == 1 else 0.97)
 

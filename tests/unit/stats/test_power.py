@@ -12,6 +12,7 @@ from torsweep.config.network import load_network_config
 from torsweep.stats.inference.intervals import bands, bonferroni
 from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import (
+    EFFECT_VARIES,
     POWER,
     equivalence_power,
     power,
@@ -38,19 +39,23 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("networks", "measures"), [(4, 1), (5, 2), (8, 1), (8, 2), (24, 4)])
-def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(networks, measures):
+@pytest.mark.parametrize("known", [None, 7])
+@pytest.mark.parametrize(("networks", "measures"), [(5, 2), (8, 1), (8, 2), (24, 4)])
+def test_a_change_of_that_size_is_shown_in_four_comparisons_of_five(networks, measures, known):
+    """Although it is larger in some networks than in others, and the spread was measured in eight."""
     confidence = bonferroni(0.95, measures)
-    change = smallest_shown(0.4, networks, confidence)
+    change = smallest_shown(0.4, networks, confidence, known)
     generator = np.random.default_rng(11)
-    values = change + 0.4 * generator.normal(size=(networks, 40_000))
+    spread = 0.4 if known is None else 0.4 / np.sqrt(generator.chisquare(known, 40_000) / known)
+    effect = change * (1 + EFFECT_VARIES * generator.normal(size=(networks, 40_000)))
+    values = effect + spread * generator.normal(size=(networks, 40_000))
     _, low, high = bands(values, confidence)
     assert np.mean((low > 0) | (high < 0)) == pytest.approx(POWER, abs=0.01)
 
 
 @pytest.mark.parametrize("networks", [4, 8, 24])
 def test_a_margin_of_that_size_is_kept_in_four_comparisons_of_five(networks):
-    margin = smallest_shown(0.4, networks, 0.9, equivalence_power)
+    margin = smallest_shown(0.4, networks, 0.9, chance=equivalence_power)
     values = 0.4 * np.random.default_rng(12).normal(size=(networks, 40_000))
     _, low, high = bands(values, 0.9)
     assert np.mean((low > -margin) & (high < margin)) == pytest.approx(POWER, abs=0.01)
@@ -61,15 +66,21 @@ def test_power_without_a_change_is_the_error():
 
 
 def test_more_networks_show_smaller_changes_and_more_measures_larger_ones():
-    sizes = [smallest_shown(0.4, networks, 0.95) for networks in (2, 4, 8, 16, 64)]
+    sizes = [smallest_shown(0.4, networks, 0.95) for networks in (4, 8, 16, 64)]
     assert sizes == sorted(sizes, reverse=True)
     assert smallest_shown(0.4, 8, 0.975) > smallest_shown(0.4, 8, 0.95)
+    assert smallest_shown(0.4, 8, 0.95, known=7) > smallest_shown(0.4, 8, 0.95)
     # Of many networks: (1.960 + 0.842) standard errors.
-    assert smallest_shown(0.4, 6_400, 0.95) == pytest.approx(2.8016 * 0.4 / 80, rel=1e-3)
+    assert smallest_shown(0.4, 6_400, 0.95) == pytest.approx(2.8016 * 0.4 / 80, rel=2e-3)
+
+
+def test_three_networks_that_differ_as_much_as_changes_do_promise_nothing():
+    assert smallest_shown(0.4, 3, 0.99) == float("inf")
+    assert shown_by(0.4, {3: 0.99, 8: 0.99}).keys() == {8}
 
 
 def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
-    assert shown_by(0.1, {1: 0.95, 2: 0.95}).keys() == {2}
+    assert shown_by(0.1, {1: 0.95, 6: 0.95}).keys() == {6}
     text = shown_text({8: size_text(0.2), 16: size_text(0.034), 32: size_text(1.2)})
     assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: over 100 %"
     assert shown_text({}) == ""

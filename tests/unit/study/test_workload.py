@@ -12,7 +12,7 @@ import pytest
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
 from torsweep.stats.inference.planning import Spread
-from torsweep.stats.inference.power import POWER, size_text, smallest_shown
+from torsweep.stats.inference.power import EFFECT_VARIES, POWER, size_text, smallest_shown
 from torsweep.study import workload
 from torsweep.study.workload import Workload, expected_lines
 
@@ -49,7 +49,8 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     first, *more = expected_lines(plan(), 8)
     # The first look, of four lines together, spends four fifths of four fifths of the error.
     level = 1 - FIRST_SHARE * 0.04 / 4
-    web, last, bulk = (size_text(np.expm1(smallest_shown(sd, 8, level))) for sd in (0.4, 0.1, 0.6))
+    measured = ((0.4, 8), (0.1, 16), (0.6, 16))
+    web, last, bulk = (size_text(np.expm1(smallest_shown(sd, 8, level, many))) for sd, many in measured)
     sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
     assert first == f"shows     with a chance of 80 %, changes of {sizes}"
     assert [line.strip() for line in more] == [
@@ -84,7 +85,9 @@ def test_what_a_plan_promises_comes_out() -> None:
     size, row = plan().shown(8)["web", "ttlb"]
     draw, shown, confidence = np.random.default_rng(3), 0, same_download_confidence(4)
     for _ in range(500):
-        values = np.log1p(size) + row.log_ratio_sd * draw.normal(size=8)
+        spread = row.log_ratio_sd / np.sqrt(draw.chisquare(row.networks) / row.networks)
+        effect = np.log1p(size) * (1 + EFFECT_VARIES * draw.normal(size=8))
+        values = effect + spread * draw.normal(size=8)
         shown += Design().look(8).interval(values, confidence).low > 0
     assert shown / 500 == pytest.approx(POWER, abs=0.05)
 

@@ -197,7 +197,7 @@ class Question:
             for number in (many * each for each in MULTIPLES)
         }
         chance = equivalence_power if self.keeps_margin else power
-        sizes = shown_by(float(np.std(self.values, ddof=1)), confidences, chance)
+        sizes = shown_by(float(np.std(self.values, ddof=1)), confidences, many - 1, chance)
         return {many: float(np.expm1(size)) for many, size in sizes.items()} if self.logarithms else sizes
 
     def can_show_text(self, answer: Answer, unit: str = "network") -> str:

@@ -5,11 +5,12 @@ networks, and the confidence of their interval. Out: the change that is shown wi
 It never follows from the change just observed: a number of networks "that would decide" does, and promises
 nothing where there is no change.
 
-A change is shown where a t-interval excludes 0. Where the change is as large in every network, values vary by
-chance alone, and the power of the test is that of the noncentral t-distribution (Johnson, Kotz and
-Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). A change that is larger in some
-networks than in others takes more networks to show. Of a comparison that is looked at repeatedly this is the
-chance to be shown at that look alone: that at it or before is a little higher.
+A change is shown where a t-interval excludes 0, with the power of the noncentral t-distribution (Johnson,
+Kotz and Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). Two things make it harder to
+show than chance alone. A change is larger in some networks than in others, by :data:`EFFECT_VARIES`. And the
+spread is known from a few networks: the power is the mean over the spreads that these leave likely (χ²). Of a
+comparison that is looked at repeatedly this is the chance to be shown at that look alone: that at it or before
+is a little higher.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ POWER = 0.8
 MULTIPLES = (1, 2, 4)
 """Of the networks that there are: the numbers for which it is told."""
 
-_QUANTILES = 2_000
+EFFECT_VARIES = 0.3
+"""Standard deviation of a change over networks, as a part of its mean: 0.2 to 0.3 in the studies that stand
+(docs/decisions/0028-four-measures.md)."""
+
+_QUANTILES, _SPREADS = 500, 25
 """Enough for a power that is right to three digits."""
 
 
@@ -56,32 +61,56 @@ def equivalence_power(freedom: int, noncentrality: float, bound: float) -> float
 Chance = Callable[[int, float, float], float]
 
 
-def smallest_shown(spread: float, networks: int, confidence: float, chance: Chance = power) -> float:
+def smallest_shown(
+    spread: float, networks: int, confidence: float, known: int | None = None, chance: Chance = power
+) -> float:
     """The mean that the interval of ``networks`` networks, two or more, tells from 0 with a chance of
-    :data:`POWER`, in the unit of ``spread``, the standard deviation over networks; with
-    :func:`equivalence_power` the margin within which it keeps a mean of 0."""
+    :data:`POWER`, in the unit of ``spread``, the standard deviation over networks by chance; with
+    :func:`equivalence_power` the margin within which it keeps a mean of 0.
+
+    ``known`` are the degrees of freedom that the spread was measured with; None: it is exact. Infinite where
+    no change is so large, as a larger one also varies more.
+    """
     bound = t_quantile(confidence, networks)
-    return _noncentrality(networks - 1, bound, chance) * spread / float(np.sqrt(networks))
+    return _in_spreads(networks, bound, known, chance) * spread
 
 
 @functools.cache
-def _noncentrality(freedom: int, bound: float, chance: Chance) -> float:
+def _in_spreads(networks: int, bound: float, known: int | None, chance: Chance) -> float:
+    likely = (np.arange(_SPREADS) + 0.5) / _SPREADS
+    squares = np.ones(1) if known is None else known / special.chdtri(known, likely)
+    varies = EFFECT_VARIES if chance is power else 0.0
+
+    def mean_chance(size: float) -> float:
+        shifts = size * np.sqrt(networks / (squares + (varies * size) ** 2))
+        return float(np.mean([chance(networks - 1, float(shift), bound) for shift in shifts]))
+
     low, high = 0.0, 1.0
-    while chance(freedom, high, bound) < POWER:
+    while mean_chance(high) < POWER:
         low, high = high, 2 * high
-    while high - low > 1e-6 * high:
+        if high > _LARGEST:
+            return float("inf")
+    while high - low > 1e-4 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if chance(freedom, middle, bound) >= POWER else (middle, high)
+        low, high = (low, middle) if mean_chance(middle) >= POWER else (middle, high)
     return high
 
 
-def shown_by(spread: float, confidences: Mapping[int, float], chance: Chance = power) -> dict[int, float]:
-    """The same for each number of networks that is two or more, with the confidence of its interval."""
-    return {
-        number: smallest_shown(spread, number, confidence, chance)
+_LARGEST = 1e4
+"""Spreads; where so large a change is not shown, none is."""
+
+
+def shown_by(
+    spread: float, confidences: Mapping[int, float], known: int | None = None, chance: Chance = power
+) -> dict[int, float]:
+    """The same for each number of networks that is two or more, with the confidence of its interval, unless
+    it shows no change however large."""
+    sizes = {
+        number: smallest_shown(spread, number, confidence, known, chance)
         for number, confidence in confidences.items()
         if number > 1
     }
+    return {number: size for number, size in sizes.items() if np.isfinite(size)}
 
 
 def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
