@@ -124,6 +124,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
             "promised": round(expm1(size), 4),
             "change_mean": round(expm1(float(values.mean())), 4),
             "change_sd": round(float(values.std(ddof=1)), 4),
+            "chance_sd": round(row.log_ratio_sd, 4),
             "shown": sum(each.low > 0 or each.high < 0 for each in intervals),
             "of": REPEATS,
         }

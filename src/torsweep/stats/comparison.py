@@ -21,6 +21,7 @@ from torsweep.stats.claims.change import OF_MOST, SHARE_MEASURES, AnyChange
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
+from torsweep.stats.inference.power import size_text
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 from torsweep.stats.verdicts import ClaimsFile
 from torsweep.units import counted
@@ -136,6 +137,13 @@ class Step:
 
     networks: int
     shows: Mapping[str, float]
+
+    def text(self, more: str = "") -> str:
+        """``--networks 16: about 35 min more, shows 3.1 % (first byte, same download)``; ``more`` is the time
+        that it takes, where that is known."""
+        sizes = ", ".join(f"{size_text(size)} ({label})" for label, size in self.shows.items())
+        parts = [f"{more} more" if more else "", f"shows {sizes}" if sizes else ""]
+        return f"--networks {self.networks}: {', '.join(filter(None, parts))}".removesuffix(": ")
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torsweep.config.replicates import MOST_REPLICATES
 from torsweep.errors import InputError
+from torsweep.stats.comparison import Step
 from torsweep.stats.inference.power import size_text
 from torsweep.study.document import Setup
 from torsweep.study.play import Play
-from torsweep.study.workload import Workload
+from torsweep.study.workload import SIDES, Workload
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, parse_quantity, rounded_duration
 
 NETWORKS, WITHIN, SHOWS = "--networks", "--within", "--shows"
@@ -116,6 +117,35 @@ def _number(goal: Goal, plan: Workload) -> int | None:
 
 def _size(plan: Workload, networks: int) -> float:
     return plan.smallest_shown(networks) or float("inf")
+
+
+def next_line(plan: Workload, step: Step) -> str:
+    """What more networks would take, beside those that have run, and show."""
+    seconds = plan.seconds(step.networks, SIDES * len(plan.experiment.seeds))
+    return step.text(f"about {rounded_duration(seconds)}")
+
+
+def better_spent(plan: Workload, networks: int) -> str:
+    """Another measured time with which as much time would show a clearly smaller change; empty where there is
+    none, or nothing is known."""
+    size, seconds = plan.smallest_shown(networks), plan.seconds(networks)
+    found = [(size * CLEARLY, 0, 0)] if size is not None else []
+    for measured_s in plan.known_times_s if found else []:
+        study = plan.play.study
+        document = {**study.document, "measured": f"{measured_s} s", "precision": {}}
+        other = Workload(replace(plan.play, study=replace(study, document=document)))
+        number = _number(Goal(WITHIN, "", seconds), other)
+        if number is not None:
+            found.append((_size(other, number), number, measured_s))
+    best, number, measured_s = min(found, default=(0.0, 0, 0))
+    if not number or size is None:
+        return ""
+    instead = f"{number} networks measured for {rounded_duration(measured_s)} would show"
+    return f"{instead} {size_text(best)} in the time in which {networks} show {size_text(size)}"
+
+
+CLEARLY = 0.9
+"""Below this part of a change, one that is shown is clearly smaller."""
 
 
 def _out_of_reach(goal: Goal, plans: list[Workload]) -> InputError:

@@ -29,6 +29,7 @@ from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
     from torsweep.study.play import Play
+    from torsweep.study.workload import Workload
 
 Texts = list[str] | None
 
@@ -218,6 +219,7 @@ def compare_command(
 
 def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     """Print the plan of what ``about`` says, or play it and print the verdict."""
+    from torsweep.study.budget import better_spent
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.workload import Workload, plan_lines
     from torsweep.tor.build import require_buildable
@@ -227,6 +229,8 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     plan = Workload(play)
     if dry_run:
         typer.echo("\n".join([about, *plan_lines(plan, why)]))
+        if better := better_spent(plan, len(plan.experiment.seeds)):
+            typer.echo(f"better    {better}")
         return
     require_buildable(plan.missing)
     network = play.study.document["network"]
@@ -235,7 +239,7 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     play.study.write()
     copy_builds(play.study)
     play.run()
-    _print_result(play, about)
+    _print_result(plan, about)
 
 
 def are_imports(candidate: str | None, baseline: str | None) -> bool:
@@ -268,19 +272,25 @@ def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_met
     typer.echo(f"summary: {compare_imports(candidate, baseline, warm_up, tor_metrics, console)}")
 
 
-def _print_result(play: Play, about: str) -> None:
-    """Print the verdict, and keep that it has been seen."""
+def _print_result(plan: Workload, about: str) -> None:
+    """Print the verdict and what comes next, and keep that it has been seen."""
     from rich.console import Console
 
     from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design
     from torsweep.stats.look_record import record_look
+    from torsweep.study.budget import better_spent, next_line
     from torsweep.study.verdict import print_verdict
 
-    tornets, experiment = play.study.tornets, play.study.experiment()
+    play, experiment = plan.play, plan.experiment
+    tornets = play.study.tornets
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)
     said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
+    if said.step is not None:
+        typer.echo(f"next: {next_line(plan, said.step)}")
+        if better := better_spent(plan, len(said.networks)):
+            typer.echo(f"      {better}")
     typer.echo(f"page: {play.page}")

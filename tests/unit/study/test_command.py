@@ -62,6 +62,7 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
     page = (
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )
+    assert any(re.fullmatch(r"next: --networks 16: about \d+ (min|h).* more", line) for line in said)
     assert said[-1] == f"page: {page}/kistschedruninterval_1_msec.html"
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
     assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"

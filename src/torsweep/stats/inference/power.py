@@ -8,9 +8,9 @@ nothing where there is no change.
 A change is shown where a t-interval excludes 0, with the power of the noncentral t-distribution (Johnson,
 Kotz and Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). Two things make it harder to
 show than chance alone. A change is larger in some networks than in others, by :data:`EFFECT_VARIES`. And the
-spread is known from a few networks: the power is the mean over the spreads that these leave likely (χ²). Of a
-comparison that is looked at repeatedly this is the chance to be shown at that look alone: that at it or before
-is a little higher.
+spread is known from a few networks: the power is the mean over the spreads that these leave likely (χ²). Of
+a comparison that is looked at repeatedly this is the chance to be shown at that look alone: that at it or
+before is a little higher.
 """
 
 from __future__ import annotations
