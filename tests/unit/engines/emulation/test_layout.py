@@ -177,6 +177,16 @@ def test_a_tor_beside_the_server_of_an_onion_service_leads_to_it():
     assert not made().services
 
 
+def test_a_client_without_guards_uses_none():
+    layout = made()
+    client = layout.clients[0]
+    assert "UseEntryGuards" not in options(layout, client)
+    kinds = {
+        kind: each.model_copy(update={"keeps_guards": False}) for kind, each in layout.run.traffic.items()
+    }
+    assert options(made(traffic=kinds), client)["UseEntryGuards"] == "0"
+
+
 def test_arti_begins_with_guards_that_are_drawn_by_weight(tmp_path: Path) -> None:
     """By itself it would choose among few guards as if they were alike."""
     relays = ("guard", "guard", "guard", "middle", "middle", "middle", "exit")
