@@ -130,9 +130,10 @@ def fetch_source_package(state: Path, destination: Path) -> Path:
     listed = _run(apt.command("apt-cache", "showsrc", "--only-source", "tor"))
     version = newest_version(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE))
     if version is None:
-        why = _last_error(updated.stderr) or "the archive holds " + (
-            ", ".join(sorted(set(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE)))) or "no tor"
-        )
+        held = sorted(set(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE)))
+        # Without a network, apt warns and ends well.
+        unreached = not held and "W: Failed to fetch" in updated.stderr and "the archive cannot be reached"
+        why = _last_error(updated.stderr) or unreached or f"the archive holds {', '.join(held) or 'no tor'}"
         raise ToolMissing(f"apt has no source package of tor {RELEASE_SERIES} ({why}); {OTHERWISE}")
     destination.mkdir(parents=True, exist_ok=True)
     fetched = _run(
