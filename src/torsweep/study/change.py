@@ -157,8 +157,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     if options.on is not None:
         level, words = f"some_{level}", f"{words} on {options.on}"
         tors[level] = _mix(candidate, base, options.on)
-    sources = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
-    notes += map(require_arti, sources)
+    artis = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
+    notes += map(require_arti, artis)
     content = (base.identity, candidate.identity)
     noted = tuple(filter(None, [*notes, note]))
     sources = () if again else (base, candidate)

@@ -6,7 +6,8 @@ beforehand: all variants ask for the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -21,11 +22,6 @@ MOST_DOWNLOADS = 200
 
 Vertices = dict[str, dict[str, str]]
 """The attributes of each vertex."""
-
-_TGEN_ATTRIBUTES = (
-    "serverport", "socksproxy", "loglevel", "heartbeat", "peers", "sendsize", "recvsize",
-    "timeout", "stallout", "time", "socksusername", "sockspassword",
-)  # fmt: skip
 
 
 def server_graph() -> str:
@@ -140,30 +136,16 @@ class _ClientSteps:
 
 
 def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
-    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it.
+    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
+    # Reading a run's tables needs this module, too, but no graph.
+    import networkx
 
-    Nothing is escaped: names and values have no ``<``, ``&`` or quotes.
-    """
-    used = {name for attributes in vertices.values() for name in attributes}
-    lines = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-        *(
-            f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
-            for name in _TGEN_ATTRIBUTES
-            if name in used
-        ),
-        '<graph edgedefault="directed">',
-        *(f'<node id="{vertex}">{_data(attributes)}</node>' for vertex, attributes in vertices.items()),
-        *(f'<edge source="{source}" target="{target}"/>' for source, target in edges),
-        "</graph>",
-        "</graphml>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _data(attributes: Mapping[str, str]) -> str:
-    return "".join(f'<data key="{key}">{value}</data>' for key, value in attributes.items())
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(vertices.items())
+    graph.add_edges_from(edges)
+    text = "".join(networkx.generate_graphml(graph, prettyprint=False, named_key_ids=True))
+    # A vertex or an edge a line: that is how the graphs of all clients are read together.
+    return re.sub(r"(?=<(node|edge) |</graph>)", "\n", text) + "\n"
 
 
 def page_object(page: int, which: int) -> str:

@@ -27,12 +27,12 @@ from torsweep.engines.shadow.read.logs import (
     words,
 )
 
-_VERTEX = {"vertex": r'^<node id="([^"]*)">', "server": r'<data key="peers">([^:<]*):\d+</data>'}
+_VERTEX = {"vertex": r'^<node id="([^"]*)"', "server": r'<data key="peers">([^:<]*):\d+</data>'}
 _VERTEX_NUMBERS = {
     "pause_us": r'<data key="time">(\d+) microseconds</data>',
     "bytes_wanted": r'<data key="recvsize">(\d+) bytes</data>',
 }
-_EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"/>'}
+_EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"'}
 
 
 @dataclass(frozen=True)
