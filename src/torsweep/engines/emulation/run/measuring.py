@@ -250,7 +250,7 @@ class MeasuredRun:
 async def measure(running: RunningNetwork) -> MeasuredRun:
     """Let the clients download until the end of the run; raise what ended it before.
 
-    Raises FellBehind as soon as it is certain that the run does.
+    Raises FellBehind when the run does, after its first half minute.
     """
     run, before = running.layout.run, _costs(running)
     zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
@@ -294,15 +294,14 @@ async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero
     duration_s = running.layout.run.duration_ns / 1e9
     second, reported_s = 0, time.monotonic()
     pace.look()
-    lead_s = (zero_ns - pace.began_ns) / 1e9
-    whole_s, started_s = lead_s + duration_s, lead_s + running.layout.run.client_start_window_ns / 1e9
+    whole_s = (zero_ns - pace.began_ns) / 1e9 + duration_s
     while True:
         second += 1
         await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
         running.processes.check()
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
         pace.look()
-        pace.refuse_when_certain(running.layout.folder, whole_s, started_s)
+        pace.refuse_when_late(running.layout.folder, whole_s)
         if time.monotonic() - reported_s >= SAY_S:
             reported_s = time.monotonic()
             done = sum(download.outcome == "complete" for download in generator.downloads)

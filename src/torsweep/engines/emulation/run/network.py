@@ -35,7 +35,7 @@ from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
-from torsweep.engines.emulation.run.waits import STALLED_S, some_of, until
+from torsweep.engines.emulation.run.waits import STALLED_S, NotReady, some_of, until
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -360,11 +360,15 @@ class RunningNetwork:
         return (knowing_ns - began_ns) // 1000
 
     def _require_consensus(self) -> None:
-        """Raise TorsweepError unless the consensus that clients start with is what it should be: it has the
-        network's relays, and the parameters that the user gave."""
+        """Raise NotReady unless the consensus that clients start with is what it should be: it has the
+        network's relays, and the parameters that the user gave. Where a vote comes late, weights are
+        missing."""
         layout = self.layout
         consensus = read_consensus(layout.authorities[0].data)
-        require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
+        try:
+            require_consensus(consensus, layout.network, layout.run.given.consensus, voted=True)
+        except TorsweepError as error:
+            raise NotReady(str(error)) from None
         self.parameters = consensus.parameters
 
     async def _follow_client(self, place: Place, names: dict[str, str]) -> None:

@@ -1,8 +1,8 @@
 """Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets
 are; and what each relay counts of its bytes, CPU time and queues.
 
-In: the processes of a run while it measures. Out: :class:`Pace`, :class:`RelayMeter`; :meth:`Pace.refuse`
-refuses a run that fell behind, as soon as that is certain. docs/emulation.md says what disturbs a run.
+In: the processes of a run while it measures. Out: :class:`RelayMeter`; :class:`Pace`, which refuses a run
+that fell behind, while it goes on. docs/emulation.md says what disturbs a run.
 
 The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
 often it began to run (``/proc/PID/schedstat``, ns). tor tells of its queues only when asked (SIGNAL DUMP), as
@@ -165,8 +165,8 @@ LEAST_RAN = 0.002
 MOST_LATE = 0.01
 """The largest share of a run's packets that may be late."""
 
-CERTAIN_FROM_S = 20.0
-"""Before this, and before all clients have started, the rates of turns and packets are those of a start."""
+JUDGED_FROM_S = 30.0
+"""From so many seconds of a run on, the run so far is judged each second."""
 
 
 class FellBehind(TorsweepError):
@@ -241,18 +241,15 @@ class Pace:
         run_pids = {os.getpid(), *self.pids.values()}
         return busiest(self.before, process_times(PROC), seconds, run_pids)[:3]
 
-    def refuse_when_certain(self, folder: Path, whole_s: float, started_s: float) -> None:
-        """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
+    def refuse_when_late(self, folder: Path, whole_s: float) -> None:
+        """Raise FellBehind if the run so far, which will last ``whole_s``, fell behind real time.
 
-        ``started_s`` after it all clients have started. A refusal is certain when nothing has to wait or be
-        late from now on, and turns and packets go on as often as until now: waits and late packets so far
-        over the turns and packets of the whole run.
+        Nothing is judged in the first :data:`JUDGED_FROM_S`, in which turns are few.
         """
-        if max(CERTAIN_FROM_S, started_s) <= self.seen_s < whole_s:
+        if JUDGED_FROM_S <= self.seen_s < whole_s:
             (packets, late), (packets_now, late_now) = self.packets[0], self.packets[-1]
             late_share = (late_now - late) / max(1, packets_now - packets)
-            when = f", which was certain after {self.seen_s:.0f} of {whole_s:.0f} s"
-            self._refuse(folder, late_share, self.seen_s / whole_s, when)
+            self._refuse(folder, late_share, f" in the first {self.seen_s:.0f} of {whole_s:.0f} s")
 
     def refuse_late(self, folder: Path, late_share: float) -> None:
         """Raise FellBehind if the run, which has ended, fell behind real time.
@@ -261,18 +258,17 @@ class Pace:
         """
         self._refuse(folder, late_share)
 
-    def _refuse(self, folder: Path, late_share: float, share: float = 1.0, when: str = "") -> None:
-        """Leave the account in ``folder`` and raise FellBehind, where ``share`` of what was late is too
-        much."""
+    def _refuse(self, folder: Path, late_share: float, when: str = "") -> None:
+        """Leave the account in ``folder`` and raise FellBehind, where too much was late."""
         pace = self.document()
         delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
         delay_ms, name = max(delays, default=(0.0, ""))
-        if share * delay_ms > MOST_DELAY_MS:
+        if delay_ms > MOST_DELAY_MS:
             what = (
                 f"{name} waited {delay_ms:.1f} ms for a processor before each of its turns (at most"
                 f" {MOST_DELAY_MS:g} ms)"
             )
-        elif share * late_share > MOST_LATE:
+        elif late_share > MOST_LATE:
             what = f"{late_share:.1%} of packets were more than 1 ms late (at most {MOST_LATE:.0%})"
         else:
             return
