@@ -91,7 +91,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
             panel.axis.plot(there["time_s"], there["share"], **PUBLIC_LINE)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
-            say_nothing_is_here(panel.axis, f"in a network, no download\ngot its {byte}")
+            say_nothing_is_here(panel.axis, f"in a network, no download got\nits {byte} in the measured time")
     facets.legend(figure, marker=True, more=[] if public.is_empty() else [Line2D([], [], **PUBLIC_LINE)])
     return figure, points, caption
 

@@ -75,11 +75,17 @@ class KnobRange(Section):
         return float(2 * (number - low) / (high - low) - 1)
 
     def level_at(self, place: float) -> str:
-        """The level at a place: a whole number, or one of four decimals where an end has any."""
+        """The level at a place: a whole number, or one of four decimals where an end has any; an end as it is
+        written."""
         before, _, unit = number_in(self.low)
         number = float(self.number_at(place))
         whole = unit == "ms" or "." not in self.low + self.high
         text = f"{number:.0f}" if whole else f"{number:.4f}".rstrip("0").rstrip(".")
+        for end in (self.low, self.high):
+            if number_in(end)[1] == float(text):
+                return end
+        if unit == "ms" and text.endswith("000"):
+            text, unit = text.removesuffix("000"), "s"
         return f"{before}{text}{unit}"
 
     def require_sound(self, knob: str, baseline: str | None) -> None:
@@ -130,14 +136,15 @@ def range_settings(
         raise RefusedValue("missing key", key="points", accepted=accepted)
     for knob, one in ranges.items():
         one.require_sound(knob, baseline.get(knob))
-    found = {
+    found = [
         tuple(one.level_at(place) for one, place in zip(ranges.values(), places, strict=True))
         for places in _places(tuple(ranges), design, points)
-    }
+    ]
     if set(ranges) <= set(baseline):
-        found.add(tuple(baseline[knob] for knob in ranges))
-    ordered = sorted(found, key=lambda levels: [number_in(level)[1] for level in levels])
-    return [dict(zip(ranges, levels, strict=True)) for levels in ordered]
+        found.append(tuple(baseline[knob] for knob in ranges))
+    # The baseline's level stays as it is written: 1000ms is 1s.
+    by_number = {tuple(number_in(level)[1] for level in levels): levels for levels in found}
+    return [dict(zip(ranges, by_number[numbers], strict=True)) for numbers in sorted(by_number)]
 
 
 @lru_cache

@@ -379,5 +379,14 @@ def load_network_config(
     file = network_path(path, directory)
     document = read_yaml(file)
     if overrides:
+        _require_chain(document, overrides, path)
         document = apply_overrides(document, overrides)
     return validate(NetworkConfig, document, file)
+
+
+def _require_chain(document: Mapping[str, Any], overrides: Mapping[str, object], name: str | Path) -> None:
+    """InputError for a rate of a chain's relay in a network that is no chain."""
+    asked = next((key for key in overrides if key.startswith("chain.")), None)
+    if asked is not None and not document.get("chain"):
+        problem = f"is no chain of three relays, as {asked} of this experiment needs"
+        raise InputError(problem, key="network", value=str(name), accepted="starvation, or one with `chain`")

@@ -204,7 +204,14 @@ def compare_command(
     setup = Setup.read(tornets, **options)
     for line in [*notes, *require_effect(change, config, tornets, setup.era)]:
         typer.echo(f"torsweep: {line}", err=True)
-    words = [*sides.words, *([goal.option, goal.text] if goal else [])]
+    asked = {"engine": None if engine == "auto" else engine, **options, "within": within, "shows": shows}
+    words = [*sides.words, *(word for name in network or [] for word in ("--network", name))]
+    words += [
+        word
+        for name, text in asked.items()
+        if text is not None
+        for word in (f"--{name.replace('_', '-')}", text)
+    ]
     command = f"torsweep compare {shlex.join(words)}"
 
     def play_of(chosen: Setup) -> Play:

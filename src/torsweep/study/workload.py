@@ -122,6 +122,20 @@ class Workload:
         }
 
     @cached_property
+    def _long_enough(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
+        """The same without measures that the A/A runs of the measured time, or of a shorter one, do not have:
+        too few downloads got there."""
+        measured_s = self.experiment.measured / SECOND_NS
+        every = [row for rows in self._spreads.values() for row in rows]
+        short = {(row.engine, row.network, row.pairing) for row in every if row.measured_s <= measured_s}
+        return {
+            measure: rows
+            for measure, rows in self._spreads.items()
+            if any(row.measured_s <= measured_s for row in rows)
+            or not any((row.engine, row.network, row.pairing) in short for row in rows)
+        }
+
+    @cached_property
     def known_times_s(self) -> list[int]:
         """The measured times of which it is known how far two runs differ, seconds."""
         return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
@@ -130,12 +144,18 @@ class Workload:
         """By kind of client and time, the change that so many networks can be expected to show, as a relative
         difference, and what says so; measures of which nothing is known have none."""
         confidence, measured_s = self._confidence(networks), self.experiment.measured / SECOND_NS
-        rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._spreads.items()}
+        rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}
         return {
             measure: (math.expm1(smallest_shown(row.log_ratio_sd, networks, confidence, row.networks)), row)
             for measure, row in rows.items()
             if row is not None and networks > 1
         }
+
+    @property
+    def too_short(self) -> list[str]:
+        """The measures for which the measured time is too short."""
+        left_out = [measure for measure in self._spreads if measure not in self._long_enough]
+        return [f"{KIND_NAMES[kind]}, {BYTES[metric]}" for kind, metric in left_out]
 
     def smallest_shown(self, networks: int) -> float | None:
         """The change that so many networks show in every time of the first kind of clients, web clients in
@@ -211,6 +231,9 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
     for line, measures in bases.items():
         these = f"{'; '.join(measures)}: " if len(bases) > 1 else ""
         yield f"          {these}{line}"
+    if left_out := plan.too_short:
+        time = rounded_duration(experiment.measured / SECOND_NS)
+        yield f"          nothing is known of {'; '.join(left_out)}: in {time} too few downloads get there"
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:

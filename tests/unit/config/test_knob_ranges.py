@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.knob_ranges import KnobRange
+from torsweep.config.knob_ranges import KnobRange, number_in
 from torsweep.errors import InputError
 
 REFILL = {"from": "10 ms", "to": "1 s", "scale": "log"}
@@ -43,14 +43,24 @@ def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(t
     assert len(settings) == 17 and len(plan.variants) == 2 * 17
     assert (("refill_interval", "100ms"), ("load", "0.75")) in settings
     # Each half of a logarithmic range has half of the points.
-    below = sum(int(dict(setting)["refill_interval"].removesuffix("ms")) < 100 for setting in settings)
+    below = sum(number_in(dict(setting)["refill_interval"])[1] < 100 for setting in settings)
     assert 7 <= below <= 8
     assert list(plan.knobs["load"]) == sorted(plan.knobs["load"], key=float)
 
 
 def test_a_grid_has_the_ends_of_its_ranges(tmp_path):
     plan = experiment(tmp_path, {"refill_interval": REFILL}, USUAL, points=3, design="grid").plan()
-    assert plan.knobs["refill_interval"] == ("10ms", "100ms", "1000ms")
+    assert plan.knobs["refill_interval"] == ("10ms", "100ms", "1s"), "as they are written"
+
+
+def test_one_number_is_written_in_one_way(tmp_path):
+    seconds = KnobRange.model_validate({"from": "10 s", "to": "60 s"})
+    assert [seconds.level_at(place) for place in (-1, 0, 0.5, 0.51, 1)] == [
+        "10s", "35s", "47500ms", "47750ms", "60s"
+    ]  # fmt: skip
+    usual = {"refill_interval": "1000 ms"}
+    plan = experiment(tmp_path, {"refill_interval": REFILL}, usual, points=3, design="grid").plan()
+    assert plan.knobs["refill_interval"] == ("10ms", "100ms", "1000ms"), "the baseline's words"
 
 
 def test_places_and_levels_of_a_range_are_each_other():

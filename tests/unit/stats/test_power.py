@@ -82,7 +82,8 @@ def test_three_networks_that_differ_as_much_as_changes_do_promise_nothing():
 def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
     assert shown_by(0.1, {1: 0.95, 6: 0.95}).keys() == {6}
     text = shown_text({8: size_text(0.2), 16: size_text(0.034), 32: size_text(1.2)})
-    assert text == "8 networks show a change of 20 % with a chance of 80 %, 16: 3.4 %, 32: over 100 %"
+    first = "a change of 20 % would be shown by 8 networks with a chance of 80 %"
+    assert text == f"{first}, 3.4 % by 16, over 100 % by 32"
     assert shown_text({}) == ""
 
 

@@ -63,6 +63,14 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     ]
 
 
+def test_what_runs_of_that_time_did_not_have_is_not_promised() -> None:
+    with Path("configs/spread.csv").open("a") as rows:
+        rows.write("quarter,emulation,today,free,bulk,ttlb,120,8,0.4\n")
+    *_, last = expected_lines(plan(measured_s=60), 8)
+    assert last.strip() == "nothing is known of bulk, last byte: in 1 min too few downloads get there"
+    assert ("bulk", "ttlb") in plan(measured_s=120).shown(8)
+
+
 def test_a_later_look_shows_less_than_a_first_one_with_as_many_networks() -> None:
     first, later = (each.shown(16)["web", "ttlb"][0] for each in (plan(), plan(**{"8": 0.8})))
     assert later > first

@@ -114,12 +114,13 @@ def shown_by(
 
 
 def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
-    """``8 networks show a change of 20 % with a chance of 80 %, 16: 14 %``; nothing without ``sizes``."""
+    """``a change of 20 % would be shown by 8 networks with a chance of 80 %, of 14 % by 16``; nothing without
+    ``sizes``."""
     if not sizes:
         return ""
     (first, least), *more = sizes.items()
-    text = f"{first} {unit}s show {what}{least} with a chance of {100 * POWER:.0f} %"
-    return ", ".join([text, *(f"{number}: {size}" for number, size in more)])
+    text = f"{what}{least} would be shown by {first} {unit}s with a chance of {100 * POWER:.0f} %"
+    return ", ".join([text, *(f"{size} by {number}" for number, size in more)])
 
 
 def size_text(share: float) -> str:
