@@ -78,8 +78,11 @@ def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tu
         return None
     found = []
     for tor in (one, other):
-        with _patched(tor) as tree:
-            found.append(defaults_of(tree))
+        try:
+            with _patched(tor) as tree:
+                found.append(defaults_of(tree))
+        except InputError:
+            return None  # The build will say why.
     before, after = found
     return {key: (before[key], after[key]) for key in before if key in after and before[key] != after[key]}
 

@@ -95,7 +95,7 @@ def test_there_is_no_difference_only_where_every_comparison_says_so():
     tie = {"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}
     verdict = judge(BEST, evidence(tie), {})
     assert verdict.verdict == INCONCLUSIVE
-    told = "4 of 8 comparisons show it; 4 of 8 show no change as large as the margin; 8 networks show "
+    told = "4 of 8 comparisons show it; 4 of 8 show no change as large as the margin; a change of "
     assert verdict.reason.startswith(told)
     even = evidence(dict.fromkeys(tie, 1.0))
     assert judge(BEST, even, {}).verdict == NO_DIFFERENCE

@@ -65,7 +65,8 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
     assert any(re.fullmatch(r"next: --networks 16: about \d+ (min|h).* more", line) for line in said)
     assert said[-1] == f"page: {page}/kistschedruninterval_1_msec.html"
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
-    assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
+    asked = "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --network ci --pairing paths"
+    assert source == asked, "with every option that was asked for"
 
 
 def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path):
