@@ -74,22 +74,21 @@ publish: ## the page and all that belongs to it, as a folder and a zip, into res
 report publish: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 
-# Emulations mostly wait for the clock, one at a time: the other tests run beside them, at idle priority.
-IDLE := $(shell command -v chrt >/dev/null && echo chrt --idle 0 || echo nice -n 19)
+# Tests by name, or `@FILE` with a name on each line, in place of all.
+TESTS ?=
 
+# Emulations come last, one at a time, with no other test beside them.
 test: setup ## every test: those of the programs, then the pipeline's
-	@log=$$(mktemp); $(MAKE) --no-print-directory test_real_time >$$log 2>&1 & \
-	$(IDLE) $(MAKE) --no-print-directory --keep-going test_programs test_python; others=$$?; \
-	wait $$!; real_time=$$?; cat $$log; rm -f $$log; exit $$((others || real_time))
+	@$(MAKE) --no-print-directory --jobs=1 --keep-going test_programs test_python test_real_time
 
 test_programs: setup
 	cargo test --quiet --release --locked --workspace
 
 test_real_time: setup
-	@$(ACTIVATED) python -m pytest -m real_time
+	@$(ACTIVATED) python -m pytest -m real_time $(TESTS)
 
 test_python: setup
-	@$(ACTIVATED) python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder -m "not real_time"
+	@$(ACTIVATED) python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder -m "not real_time" $(TESTS)
 
 test-tor: setup ## tor's own tests of what the patches touch, and cellsim's rules beside tor's (minutes; builds tor's tests)
 	$(ACTIVATED) python -m bench.tor_rules oracle --out results/tools/tor/answers.txt $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
