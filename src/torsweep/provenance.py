@@ -55,8 +55,8 @@ def program_version(program: str | Path) -> str | None:
     path = shutil.which(program)
     if path is None:
         return None
-    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    words = answer.stdout.split()
+    answer = subprocess.run([path, "--version"], capture_output=True, check=False)
+    words = answer.stdout.decode(errors="replace").split()
     return words[-1] if answer.returncode == 0 and words else None
 
 

@@ -13,14 +13,13 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor import TOOLS
 from torsweep.tor.builds import find_build
-from torsweep.tor.program import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -178,22 +177,11 @@ def _ask(kind: ToolKind, path: Path) -> Tool:
 @functools.cache
 def told_version(kind: ToolKind, path: Path) -> tuple[str | None, str]:
     """The version that the program says it has, and the line in which it says so or fails."""
-    environment = {**os.environ, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(
-            [path, *kind.asking],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None, f"no answer within {PATIENCE_S} s"
-    except OSError as error:
-        return None, f"does not start: {error.strerror}"
-    lines = done.stdout.decode(errors="replace").splitlines()
+        done = ask([path, *kind.asking], PATIENCE_S, {"OPENBLAS_NUM_THREADS": "1"})
+    except NoAnswer as why:
+        return None, str(why)
+    lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
     if kind.answer:
         for line in lines:
             match = re.search(kind.answer, line)

@@ -8,7 +8,9 @@ behind; nothing reads one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -43,8 +45,9 @@ def whole_file(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
-    except OSError as error:
-        raise _blame(path, error) from error
+    except Exception as error:
+        _blame(path, error)
+        raise
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -76,8 +79,9 @@ def whole_directory(path: Path, kind: FolderKind) -> Iterator[Path]:
         write_marker(temporary, kind, files_of(temporary))
         require_replaceable(path, kind)
         _replace(path, temporary)
-    except OSError as error:
-        raise _blame(path, error) from error
+    except Exception as error:
+        _blame(path, error)
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -105,10 +109,18 @@ def _replace(path: Path, temporary: Path) -> None:
     shutil.rmtree(old)
 
 
-def _blame(path: Path, error: OSError) -> OSError | OutputError:
-    """``error`` as one about writing ``path``, or itself when it names a file that is not in its way."""
-    named = Path(os.fsdecode(error.filename)) if error.filename else path
-    temporary = any(is_temporary(part) and part.endswith(f"-{path.name}") for part in named.parts)
-    if named == path or named in path.parents or temporary:
-        return OutputError(f"{path}: cannot be written: {error.strerror or error}")
-    return error
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _blame(path: Path, error: Exception) -> None:
+    """Raise OutputError where ``error`` is one about writing ``path``, and not about another file."""
+    if isinstance(error, OSError):
+        named = Path(os.fsdecode(error.filename)) if error.filename else path
+        temporary = any(is_temporary(part) and part.endswith(f"-{path.name}") for part in named.parts)
+        why = (error.strerror or str(error)) if named == path or named in path.parents or temporary else ""
+    else:
+        # polars gives a full disk as an error of its own, which ends in the number of the system's.
+        told = re.search(r"\(os error (\d+)\)", str(error))
+        why = os.strerror(int(told[1])) if told and int(told[1]) in _NO_ROOM else ""
+    if why:
+        raise OutputError(f"{path}: cannot be written: {why}") from error

@@ -174,7 +174,7 @@ def _machine_lists() -> list[Path]:
 
 
 def _run(command: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
 
 
 def _last_error(stderr: str) -> str:

@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import machine, sha256_of_file
@@ -74,11 +75,9 @@ def find_arti_commit(repository: Path, revision: str) -> Commit:
 def ask_arti_version(program: Path) -> str:
     """The version that ``program`` answers with; InputError when it is no Arti that runs here."""
     try:
-        answer = subprocess.run(
-            [program.resolve(), "--version"], capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"does not start as arti: {error}", file=program) from None
+        answer = ask([program.resolve(), "--version"], PATIENCE_S)
+    except NoAnswer as why:
+        raise InputError(str(why), file=program) from None
     version = re.search(r"^arti (\d[\w.+-]*)", answer.stdout, re.IGNORECASE)
     if answer.returncode or version is None:
         words = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]

@@ -140,9 +140,9 @@ def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
 def compile_tor(build: Path, log: Path, targets: Sequence[str], jobs: int) -> None:
     """Make ``targets`` in the configured ``build`` with ``jobs`` at a time; TorsweepError when it fails."""
     dry_run = subprocess.run(
-        ["make", "--dry-run", *targets], cwd=build, capture_output=True, text=True, check=False, env=_plain()
+        ["make", "--dry-run", *targets], cwd=build, capture_output=True, check=False, env=_plain()
     )
-    total = len(re.findall(r'echo "  CC  ', dry_run.stdout))
+    total = len(re.findall(rb'echo "  CC  ', dry_run.stdout))
     say(f"compiling {total} files, {jobs} at a time" if total else "compiling")
     run_step(["make", f"--jobs={jobs}", *targets], build, log, "make of tor", total)
 

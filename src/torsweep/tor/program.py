@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.config.reading import suggestion
 from torsweep.config.where import Role
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 GENCERT = "tor-gencert"
-PATIENCE_S = 10
-"""tor answers within a second, or hangs."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,10 @@ class TorVersion:
 def ask_version(program: Path) -> TorVersion:
     """What ``program`` answers to ``--version``; InputError when it is no tor, or does not run here."""
     try:
-        answer = _run(program.resolve(), "--version")
-    except subprocess.TimeoutExpired:
-        raise InputError(f"does not say its version within {PATIENCE_S} s", file=program) from None
-    except OSError as error:
+        answer = ask([program.resolve(), "--version"], PATIENCE_S)
+    except NoAnswer as why:
         accepted = "a tor built for this machine"
-        raise InputError(f"does not start: {error.strerror}", file=program, accepted=accepted) from None
+        raise InputError(str(why), file=program, accepted=accepted) from None
     version = re.search(r"^Tor version (\d[\w.+-]*)", answer.stdout, re.MULTILINE)
     if answer.returncode or version is None:
         words = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
@@ -212,20 +209,6 @@ def _identity(program: Path) -> tuple[Path, int, int]:
 
 def _answer(program: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     try:
-        return _run(program, *arguments, folder=folder)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise TorsweepError(f"{program}: does not answer {arguments[0]}: {error}") from error
-
-
-def _run(program: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program, *arguments],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=PATIENCE_S,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    )
+        return ask([program, *arguments], PATIENCE_S, folder=folder)
+    except NoAnswer as why:
+        raise TorsweepError(f"{program}: does not answer {arguments[0]}: {why}") from None

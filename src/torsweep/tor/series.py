@@ -97,7 +97,12 @@ def apply_series(series: Series, tree: Path) -> None:
         command = [program, *options, f"--directory={tree}", f"--input={patch.resolve()}", "--reject-file=-"]
         for step in (["--dry-run"], []):
             answer = subprocess.run(
-                [*command, *step], capture_output=True, text=True, check=False, env={"LC_ALL": "C"}
+                [*command, *step],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env={"LC_ALL": "C"},
             )
             if answer.returncode:
                 file, reason = first_failure(answer.stdout + answer.stderr)

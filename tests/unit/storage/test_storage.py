@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
+import numpy as np
+import polars as pl
 import pytest
 
 from torsweep.errors import OutputError
@@ -69,6 +72,22 @@ def test_a_full_disk_is_one_message_that_names_the_file(tmp_path):
         whole_file(tmp_path / "table.csv"),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_what_polars_says_of_a_full_disk_is_that_message_too(tmp_path, form):
+    frame = pl.DataFrame({"number": np.random.default_rng(1).integers(2**62, size=10_000)})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with (
+            pytest.raises(OutputError, match="table: cannot be written: File too large"),
+            whole_file(tmp_path / "table") as temporary,
+        ):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+            getattr(frame, f"write_{form}")(temporary)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(tmp_path.iterdir()) == []
 
 

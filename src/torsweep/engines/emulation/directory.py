@@ -103,7 +103,9 @@ def _certify(place: Place, tor: BuiltTor, keys: Path) -> None:
 
 def _run(command: Sequence[str | Path], place: Place, text: str = "") -> str:
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, errors="replace", check=False
+        )
     except OSError as error:
         raise TorsweepError(f"{command[0]}: cannot be run: {error.strerror}") from None
     output = done.stdout + done.stderr

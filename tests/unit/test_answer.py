@@ -1,0 +1,59 @@
+"""What is asked of programs of others costs a limited time and memory, and is text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torsweep.answer import NoAnswer, ask
+from torsweep.errors import InputError
+from torsweep.study.named_tor import read_tor
+
+
+def program(folder: Path, script: str) -> Path:
+    file = folder / "program"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_both_outputs_are_text_whatever_their_bytes(tmp_path):
+    answer = ask([program(tmp_path, r"printf 'one\377'; printf 'two\376' >&2; exit 3"), "x"], 10)
+    assert (answer.stdout, answer.stderr, answer.returncode) == ("one\ufffd", "two\ufffd", 3)
+
+
+def test_a_program_that_a_signal_ended_tells_which(tmp_path):
+    assert ask([program(tmp_path, "kill -SEGV $$")], 10).returncode == -11
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("yes", "gives an answer without end"),
+        ("yes >&2", "gives an answer without end"),
+        ("exec sleep 60", "no answer within 0.2 s"),
+        ("exec 1>&- 2>&-; exec sleep 60", "no answer within 0.2 s"),
+    ],
+)
+def test_a_program_without_end_is_stopped(tmp_path, script, why):
+    with pytest.raises(NoAnswer, match=re.escape(why)):
+        ask([program(tmp_path, script)], 0.2 if "sleep" in script else 60)
+
+
+def test_what_does_not_start_says_why(tmp_path):
+    with pytest.raises(NoAnswer, match="does not start: No such file"):
+        ask([tmp_path / "nothing"], 10)
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (r"printf '\377\376'", "does not run here as tor; its answer to --version is: \ufffd\ufffd"),
+        ("yes Tor version 0.4.8.1.", "gives an answer without end"),
+    ],
+)
+def test_such_a_program_is_refused_as_tor(tmp_path, script, problem):
+    with pytest.raises(InputError, match=re.escape(problem)):
+        read_tor(str(program(tmp_path, script)), "--candidate")
