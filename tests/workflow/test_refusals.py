@@ -31,6 +31,12 @@ def test_a_bad_override(workspace, config, said):
     assert not (workspace.folder / "results").exists()
 
 
+@pytest.mark.parametrize("cores", ["0", "-1"])
+def test_cores_on_which_no_job_could_start(workspace, cores):
+    said = f"--cores: leaves no job a place, got {cores}; accepted: 1 or more, or all"
+    _assert_refused(workspace.snakemake("refill_sweep", f"--cores={cores}"), said)
+
+
 def test_a_mistake_in_an_experiment(workspace):
     file = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
     file.write_text(file.read_text().replace("[1000ms, 100ms, 10ms]", "[1000ms, 100ms, 10 parsecs]"))

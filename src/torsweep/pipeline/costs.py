@@ -8,7 +8,6 @@ within a factor of two elsewhere.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,6 +15,7 @@ from typing import Any, Self
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines.registry import find_engine
+from torsweep.errors import InputError
 from torsweep.units import counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480
@@ -41,7 +41,13 @@ class Slots:
         """The slots of Snakemake's ``workflow``."""
         if not workflow.local_exec:
             return cls(int(workflow.nodes), on_cluster=True)
-        return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
+        return cls(int(workflow.cores))
+
+    def require(self) -> None:
+        """InputError where no job could ever start: Snakemake would wait for ever."""
+        if self.count < 1:
+            key = "--jobs" if self.on_cluster else "--cores"
+            raise InputError("leaves no job a place", key=key, value=self.count, accepted="1 or more, or all")
 
     def runs_at_once(self, engine: str, network: NetworkConfig) -> int:
         """How many runs of ``network`` go on at the same time."""

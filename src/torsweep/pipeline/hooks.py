@@ -71,10 +71,11 @@ class Interrupted(TorsweepError):
 def start(paths: Paths, workflow: Any) -> None:
     """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
 
-    Runs in real time on this machine wait here for another plan's. A second pipeline in the folder, or
-    results that cannot be written, end the process here.
+    Runs in real time on this machine wait here for another plan's. A second pipeline in the folder, results
+    that cannot be written, or too few cores end the process here.
     """
     try:
+        Slots.of(workflow).require()
         hold_folder(RESULTS)
         planned = _announce(paths, workflow)
         tell = hold_machine(_say) if planned.real_time and workflow.local_exec else None
