@@ -113,10 +113,10 @@ def test_a_plan_in_real_time_has_the_machine_before_its_first_step(monkeypatch):
     told: list[float] = []
     monkeypatch.setattr(hooks, "hold_machine", lambda say: told.append)
     monkeypatch.setattr(hooks.threading, "Thread", lambda **_: SimpleNamespace(start=lambda: None))
-    hooks.start(Paths, SimpleNamespace(local_exec=True, scheduler=None))
+    hooks.start(Paths, SimpleNamespace(cores=2, local_exec=True, scheduler=None))
     assert told == [240.0]
     # Runs on a cluster are on other machines.
-    hooks.start(Paths, SimpleNamespace(local_exec=False, scheduler=None))
+    hooks.start(Paths, SimpleNamespace(nodes=2, local_exec=False, scheduler=None))
     assert told == [240.0]
 
 
