@@ -122,7 +122,7 @@ def _require_of_plan(sources: Sources, experiment: Experiment, origin: Provenanc
             raise InputError("no such figure", file=figure, accepted="the plan's figures")
     start = read_bytes(sources.page, MOST_PAGE_BYTES)[:MOST_HEAD_BYTES].decode(errors="replace")
     plan = f"{origin.experiment}, plan {origin.plan}"
-    if f"<title>{plan}:" not in start:
+    if f'<meta name="plan" content="{plan}">' not in start:
         accepted = f"the page of {plan}"
         raise InputError("is not the plan's page", file=sources.page, accepted=accepted)
 

@@ -12,6 +12,8 @@ import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -29,7 +31,9 @@ from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.networks import Networks, Row, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import Provenance, parse_provenance
+from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict
+from torsweep.stats.comparison import MEASURES_HEADER, Comparison, comparison, is_comparison
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
@@ -97,11 +101,11 @@ class Page:
         rows = [beside.cells for beside in self.likeness.beside]
         return TextTable("Beside public Tor", LIVE_HEADER, rows)
 
-    @property
-    def verdicts(self) -> Mapping[str, int]:
-        """How many claims got which verdict, in the order of the claims."""
-        by_claim = [claim.verdict for claim in self.claims.claims]
-        return {verdict: by_claim.count(verdict) for verdict in dict.fromkeys(by_claim)}
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What the verdicts on a change say together; None for an experiment with other claims."""
+        asked = claims_of(self.experiment)
+        return comparison(self.claims, asked) if is_comparison(asked) else None
 
 
 def gather(
@@ -171,6 +175,8 @@ def render(page: Page) -> str:
     environment.filters |= {
         "confidence": confidence_text,
         "evidence": evidence_rows,
+        "grouped": by_claim,
+        "networks": network_rows,
         "slug": _slug,
         "counted": counted,
     }
@@ -186,6 +192,8 @@ def render(page: Page) -> str:
         place=repeat_place(page.experiment),
         command=repeat_command(page.overrides, page.provenance.experiment),
         drift_note=DRIFT_NOTE,
+        measures_header=MEASURES_HEADER,
+        networks_header=NETWORKS_HEADER,
     )
 
 
@@ -194,6 +202,27 @@ def evidence_rows(claim: Verdict) -> list[Row]:
     return [
         (item.statement, interval_text(item.interval).replace("-", "−"), item.required, item.shows)
         for item in claim.comparisons
+    ]
+
+
+def by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    """The verdicts on each claim: by statistic, clock and setting."""
+    return [list(of_one) for _, of_one in groupby(verdicts, key=lambda verdict: verdict.claim)]
+
+
+NETWORKS_HEADER = ("measure", "change in each network", "far from the others")
+
+
+def network_rows(found: Comparison) -> list[Row]:
+    """Each measure network by network, and the seeds of those that are far from the others."""
+    return [
+        (
+            row.cells[0],
+            ", ".join(f"{seed}: {row.amount_text(value)}" for seed, value in row.by_network.items()),
+            ", ".join(map(str, row.far_out)) or "–",
+        )
+        for row in found.rows
+        if row.by_network
     ]
 
 

@@ -34,6 +34,8 @@ BYTES = {"ttfb": "first byte", "ttlb": "last byte"}
 STATISTICS = {"paired": "same download", "median": "median", "mean": "mean", "p90": "90th percentile"}
 SHARES = {"without_progress": "clients without progress", "failed": "failed downloads"}
 
+MEASURES_HEADER = ("measure", "change", "interval", "verdict")
+
 MOST_NAMED = 3
 """Rows of one sort that a sentence names."""
 
@@ -87,6 +89,11 @@ class Row:
     def label(self) -> str:
         """``first byte, same download``."""
         return ", ".join(filter(None, [self.byte, self.statistic]))
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """Texts for the columns of :data:`MEASURES_HEADER`."""
+        return f"{KIND_NAMES[self.kind]}, {self.label}", self.change_text, self.bounds_text, self.verdict
 
     @property
     def change_text(self) -> str:
@@ -204,6 +211,11 @@ class Comparison:
         networks = 2 * len(self.networks)
         same = [row for row in open_kinds[0].rows if row.of_most]
         return Step(networks, {row.label: row.can_show[networks] for row in same if networks in row.can_show})
+
+
+def is_comparison(asked: Sequence[Claim]) -> bool:
+    """Whether a change is asked about: then what came out is a :class:`Comparison`."""
+    return any(isinstance(claim, AnyChange) for claim in asked)
 
 
 SAME_DOWNLOAD_NOTE = "Same download: how much longer it takes, the mean over the middle half."

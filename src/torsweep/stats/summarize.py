@@ -24,6 +24,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.runsets.reading import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
+from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.look_record import read_looks, record_look
@@ -36,7 +37,7 @@ from torsweep.stats.text import (
     plan_networks_text,
     variant_words,
 )
-from torsweep.stats.verdicts import claims_file
+from torsweep.stats.verdicts import CLAIMS, claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
 from torsweep.storage.manifest import with_checksums
@@ -156,9 +157,11 @@ class ShownSummary:
 
     @property
     def markdown(self) -> str:
-        """The whole of summary.md."""
-        tables = [table.markdown for shown in self.tables.values() for table in shown]
-        return "\n\n".join([f"# {self.title}", *self.opening, *tables]) + "\n"
+        """The whole of summary.md: what came out, and where the numbers are."""
+        answer = [table.markdown for table in self.tables.get(CLAIMS.name, ())]
+        others = ", ".join(f"{name}.csv" for name in self.tables if name != CLAIMS.name)
+        files = f"Numbers: {others}. The page has them as tables."
+        return "\n\n".join([f"# {self.title}", *answer, *self.opening, files]) + "\n"
 
 
 def shown_summary(summary: Summary) -> ShownSummary:
@@ -168,7 +171,12 @@ def shown_summary(summary: Summary) -> ShownSummary:
         for statistic in sorted(statistics().values(), key=lambda each: each.rank)
         if statistic.in_summary is not None and statistic.name in summary.frames
     }
-    provenance = summary.provenance
+    asked, provenance = summary.analysis.claims, summary.provenance
+    if is_comparison(asked):
+        said = comparison(claims_file(summary.analysis), asked)
+        sentences = [*(kind.sentence for kind in said.kinds), *said.notes]
+        answer = TextTable("What came out", MEASURES_HEADER, [row.cells for row in said.rows], sentences)
+        tables = {**tables, CLAIMS.name: [answer]}
     title = f"{provenance.experiment}, plan {provenance.plan}: summary"
     return ShownSummary(title, _opening(summary), {name: shown for name, shown in tables.items() if shown})
 

@@ -19,7 +19,7 @@ from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.streams.steadiness import drift_sentences
-from torsweep.stats.text import TextTable, interval_text, variant_words
+from torsweep.stats.text import TextTable, variant_words
 
 
 def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
@@ -47,39 +47,19 @@ def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
 
 
 def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
+    """A row for each claim, and a column for each statistic, clock or setting in which one is judged."""
     verdicts_of_plan = analysis.once(verdicts)
     if not verdicts_of_plan:
         return []
-    rows, drift = [], drift_sentences(analysis)
+    drift = drift_sentences(analysis)
     provisional = ", provisional" if drift else ""
+    settings = list(dict.fromkeys(verdict.setting for verdict in verdicts_of_plan))
+    rows: dict[str, list[str]] = {}
     for verdict in verdicts_of_plan:
-        rows.append(
-            [_with_setting(verdict.text, verdict), f"**{verdict.verdict}**{provisional}", verdict.reason]
-        )
-    details = [
-        [
-            _with_setting(verdict.claim, verdict),
-            answer.statement,
-            interval_text(answer.interval),
-            answer.required,
-            answer.shows,
-        ]
-        for verdict in verdicts_of_plan
-        for answer in verdict.comparisons
-    ]
-    header = ["claim", "comparison", "value and interval", "required", "shown"]
-    note = (
-        "Values are relative differences of times, paired by network; depths of the stairs in a curve (0: it "
-        "has none); counts and shares of streams; or times and shares of cells in a relay."
-    )
-    return [
-        TextTable("Claims", ["claim", "verdict", "because"], rows, [DRIFT_NOTE, *drift] if drift else []),
-        TextTable("What the verdicts rest on", header, details, [note]),
-    ]
-
-
-def _with_setting(name: str, verdict: Verdict) -> str:
-    return f"{name} ({verdict.setting})" if verdict.setting else name
+        row = rows.setdefault(verdict.claim, [verdict.text, *("" for _ in settings)])
+        row[1 + settings.index(verdict.setting)] = f"**{verdict.verdict}**{provisional}"
+    header = ["claim", *(setting or "verdict" for setting in settings)]
+    return [TextTable("Claims", header, list(rows.values()), [DRIFT_NOTE, *drift] if drift else [])]
 
 
 DRIFT_NOTE = (

@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
-from torsweep.stats.comparison import SHOWN, Comparison, Row, comparison
+from torsweep.stats.comparison import MEASURES_HEADER, SHOWN, Comparison, Row, comparison
 from torsweep.stats.inference.power import POWER, size_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.units import counted
@@ -46,15 +45,9 @@ def print_verdict(
         where = f"{claims_file.engine}, {over}"
     lines = [about, where, *(kind.sentence for kind in said.kinds)]
     console.print(Text("\n".join(lines)), soft_wrap=True)
-    console.print(measures_table([measure_cells(row) for row in said.rows]))
+    console.print(measures_table([(*row.cells, can_show_text(row)) for row in said.rows]))
     console.print(Text("\n".join(said.notes)), soft_wrap=True)
     return said
-
-
-def measure_cells(row: Row) -> tuple[str, str, str, str, str]:
-    """Measure, change, interval, verdict and what can be shown, as texts."""
-    measure = f"{KIND_NAMES[row.kind]}, {row.label}"
-    return measure, row.change_text, row.bounds_text, row.verdict, can_show_text(row)
 
 
 def can_show_text(row: Row) -> str:
@@ -66,10 +59,9 @@ def can_show_text(row: Row) -> str:
 def measures_table(rows: Iterable[Sequence[str]]) -> Table:
     """A row for each measure: its change, the interval, what that comes to, and what can be shown."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("measure", no_wrap=True)
-    table.add_column("change", justify="right")
-    table.add_column("interval", justify="right")
-    table.add_column("verdict")
+    for name in MEASURES_HEADER:
+        in_the_middle = name in ("change", "interval")
+        table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=name == "measure")
     rows = list(rows)
     if any(len(row) > len(table.columns) for row in rows):
         table.add_column(f"can show ({100 * POWER:.0f} %)")
