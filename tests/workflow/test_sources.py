@@ -47,7 +47,7 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     assert done.returncode == 0, done.stdout
     results = workspace.folder / "results"
     place = f"refill_sweep/shadow_vs_{AS_SHADOW}/2012/ci/main"
-    text = (results / "summaries" / place / "summary.md").read_text()
+    text = (results / "summaries" / place / "summary.json").read_text()
     assert "Distances between the curves" in text
     drawn = {file.stem for file in (results / "figures" / place).glob("*.png")}
     assert {"ttfb_cdf", "contrasts"} <= drawn

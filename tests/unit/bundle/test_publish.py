@@ -113,7 +113,7 @@ def _no_figures(plan: PublishedPlan) -> str:
 
 
 def _page_of_another_plan(plan: PublishedPlan) -> str:
-    plan.page.write_text(plan.page.read_text().replace(", plan main\"", ", plan aligned_phases\""))
+    plan.page.write_text(plan.page.read_text().replace(', plan main"', ', plan aligned_phases"'))
     return "refill_sweep.html: is not the plan's page"
 
 

@@ -118,7 +118,7 @@ def test_a_plan_of_ranges_has_its_tables_and_figures(tmp_path: Path, seeds: tupl
     ]
     summary = summarize(gathered(runs, tmp_path, "paper"), experiment)
     write_summary(summary, tmp_path / "summaries")
-    assert "The best setting" in (tmp_path / "summaries/summary.md").read_text(encoding="utf-8")
+    assert "The best setting" in (tmp_path / "summaries/summary.json").read_text(encoding="utf-8")
     for name in ("responses", "effects"):
         draw_figure(name, tmp_path / "summaries", tmp_path / "figures" / name)
         assert (tmp_path / "figures" / f"{name}.png").is_file()

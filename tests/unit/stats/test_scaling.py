@@ -199,7 +199,7 @@ def test_scales_with_the_same_networks_have_all_of_them(runs, tmp_path):
 
 def test_figures_and_rows_for_documents(summary, tmp_path):
     write_summary(summary, tmp_path / "summary")
-    text = (tmp_path / "summary/summary.md").read_text()
+    text = (tmp_path / "summary/summary.json").read_text()
     assert "4 networks (seeds 1–4) at scale 0.003, 3 networks (seeds 1–3) at scale 0.01" in text
     for name in ("scale_effect", "scale_spread"):
         draw_figure(name, tmp_path / "summary", tmp_path / "figures" / name)

@@ -149,7 +149,7 @@ def test_a_plan_has_a_summary_with_who_starved(tmp_path: Path, plan: str) -> Non
     verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
     assert verdicts["list_order_starves_all_but_the_last"] == HOLDS
     assert verdicts["starved_below_the_other_relays"] == (HOLDS if plan == "main" else NOT_TESTED)
-    text = (tmp_path / "out/summary.md").read_text()
+    text = (tmp_path / "out/summary.json").read_text()
     assert "Who starved" in text
     assert "6.000 [6.000, 6.000]" in text
     assert "nan" not in text
