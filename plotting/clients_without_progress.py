@@ -10,13 +10,14 @@ from __future__ import annotations
 import polars as pl
 import seaborn.objects as so
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import share_text
-from plotting.drawing.facets import MARK, Facets
+from plotting.drawing.facets import MARK, Facets, legend_above
 from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import canvas, nothing
+from plotting.drawing.style import GREY, canvas, nothing
 
 TITLE = "Clients without progress"
 HOW_TO_READ = (
@@ -57,7 +58,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .add(so.Range(linewidth=1.4, linestyle="-"), ymin="mean_low", ymax="mean_high", legend=False)
         .add(MARK, marker=facets.knob, legend=False)
         .scale(x=so.Nominal(order=list(_names(facets).values())))
-        .share(y="row")
+        .share(y=True)
     )
     for panel in facets.put(plot, figure, things, knob_name(facets.knob)):
         # A mark at zero is whole.
@@ -65,6 +66,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: share_text(share)))
         panel.axis.margins(x=0.2)
+    if several:
+        mean = Line2D([], [], color=GREY, linestyle="", marker="o", markersize=3, label="mean")
+        legend_above(figure, [mean, Line2D([], [], color=GREY, label="95 % interval")], handlelength=1.5)
     return figure, points, caption
 
 

@@ -1,8 +1,8 @@
 """How build times, round trips, goodput and utilisation are spread.
 
 In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level
-of the first knob, facets for the others; means over networks. What the engine did not record is
-left out.
+of the first knob, facets for the others; means over networks with their intervals. What the engine did not
+record is left out, and so is what fewer than two of several networks have.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from plotting.drawing.axes import plain_log_ticks, share_axis
-from plotting.drawing.facets import Facets
+from plotting.drawing.facets import Facets, band
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
 from torsweep.config.traffic import KIND_NAMES
@@ -34,27 +34,34 @@ _ROW_IN = 1.4
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     facets = Facets.of(source.knobs)
-    points = source.summary("distributions")
-    caption = source.caption("Means over networks.")
+    every = source.summary("distributions")
+    # A curve of one network of several is no mean, and has no interval.
+    points = every.filter(pl.col("networks") >= min(2, len(source.provenance.seeds)))
+    few = [_thing(*one) for one in _things(every) if one not in _things(points)]
+    too_few = [f"Too few for a curve: {', '.join(few)}."] if few else []
+    caption = source.caption("Means over networks.", *too_few, source.band_note())
     if points.is_empty():
-        return nothing(f"{source.provenance.engine} records none of these", points, caption)
+        said = too_few[0] if few else f"{source.provenance.engine} records none of these"
+        return nothing(said, points, caption)
     rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
-    for name, group in points.select("distribution", "group").unique(maintain_order=True).iter_rows():
-        one, of_kind = DISTRIBUTIONS[name], "" if group == ALL else f"{KIND_NAMES[group]} "
-        thing = f"{of_kind}{one.thing}"
+    for name, group in _things(points):
+        thing = _thing(name, group)
         rows[thing[0].upper() + thing[1:]] = (
-            one,
+            DISTRIBUTIONS[name],
             group_text(group),
             points.filter(distribution=name, group=group),
         )
     things = {name: of_kind_points for name, (_, _, of_kind_points) in rows.items()}
-    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
+    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption, *too_few)
     plot = (
         facets.plot(facets.place(things), things, x="value", y="share")
+        .add(
+            band(source), xmin="value_low", xmax="value_high", edgestyle=facets.knob, orient="y", legend=False
+        )
         .add(so.Path(linewidth=1), legend=False)
         .share(x=False)
     )
-    for panel in facets.put(plot, figure, things, ""):
+    for panel in facets.put(plot, figure, things, "", "too few"):
         one, of_kind, of_kind_points = rows[panel.thing]
         share_axis(panel.axis)
         panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
@@ -68,5 +75,16 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             panel.axis.set_xlim(0, values.max() * 1.05)
             panel.axis.xaxis.set_major_locator(MaxNLocator(3))
             panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    facets.legend(figure)
+    facets.legend(figure, more=facets.of_bands(source))
     return figure, points, caption
+
+
+def _things(points: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each distribution and group in ``points``."""
+    return points.select("distribution", "group").unique(maintain_order=True).rows()
+
+
+def _thing(distribution: str, group: str) -> str:
+    """``circuits``, ``web downloads``."""
+    of_kind = "" if group == ALL else f"{KIND_NAMES[group]} "
+    return f"{of_kind}{DISTRIBUTIONS[distribution].thing}"

@@ -32,7 +32,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         caption = source.caption(f"Circuit queues of relays are not observed by the engine {engine}.")
         return nothing(f"Queues in relays: not observed by {engine}", points, caption)
     note = f"Most cells in a relay's circuit queues within a second; mean over {MEAN_OVER_S} s."
-    caption = source.caption(note, source.band_note())
+    caption = source.caption(note, source.interval_note())
     figure = canvas(facets.width_in, 0.6 + 1.2 * len(_ROWS) * len(facets.rows), caption)
     facets.put_over_time(source, points, _ROWS, figure)
     return figure, points, caption

@@ -41,7 +41,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     things = {name: band_of(placed, number) for name, number in _ROWS.items()}
     plot = (
         facets.plot(facets.place(things), things, x="along", y="mean")
-        .add(band(source), ymin="low", ymax="high", legend=False)
+        .add(band(source), ymin="low", ymax="high", edgestyle=facets.knob, legend=False)
         .add(so.Line(linewidth=1), legend=False)
         .add(MARK, marker=facets.knob, legend=False)
         .share(y="row")
@@ -53,7 +53,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         else:
             panel.axis.set_ylim(-0.2, float(points["opened"].max()) + 0.2)  # type: ignore[arg-type]
             panel.axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    facets.legend(figure, marker=True)
+    facets.legend(figure, marker=True, more=facets.of_bands(source))
     return figure, points, caption
 
 

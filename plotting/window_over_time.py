@@ -40,7 +40,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         f"Over all times at which exits computed a window within {SECONDS_PER_WINDOW} s; "
         "a gap means that a network has none."
     )
-    caption = source.caption(note, source.band_note())
+    caption = source.caption(note, source.interval_note())
     figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)
     facets.put_over_time(source, points, _ROWS, figure)
     return figure, points, caption

@@ -3,7 +3,7 @@
 
 
 rule draw_figure:
-    """Draw one figure as PDF and PNG, with the points it plots as CSV."""
+    """Draw one figure as PDF and PNG, with the points it plots as CSV and its caption as text."""
     input:
         figure=lambda wildcards: str(find(FIGURES_DIRECTORY / f"{wildcards.figure}.py")),
         style=STYLE,
@@ -18,6 +18,7 @@ rule draw_figure:
             labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "{figure}"},
         ),
         csv=f"{FIGURE}.csv",
+        caption=f"{FIGURE}.txt",
     log:
         f"results/logs/figures/{PLAN_LEVELS}/{{figure}}.log",
     threads: 1

@@ -11,6 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 
 from plotting.drawing.style import GREY
 
+MOST_CHANGE = 10.0
+"""A change beyond it is not written out."""
 MOST = 5
 """Ticks that fit below a panel half a column wide."""
 
@@ -25,6 +27,21 @@ def signed_percent(share: float) -> str:
     return f"{share * 100:+g}".replace("-", "−") if share else "0"
 
 
+def change_text(mean: float | None, low: float | None, high: float | None) -> str:
+    """A change and its interval in per cent, where there are any: ``+8.4 [−0.9, +19]``, ``+43``."""
+    if mean is None:
+        return "not reached"
+    bounds = "" if low is None or high is None else f" [{_rounded(low)}, {_rounded(high)}]"
+    return _rounded(mean) + bounds
+
+
+def _rounded(share: float) -> str:
+    """Without a digit that nobody reads; an interval of two networks can reach any number."""
+    if share > MOST_CHANGE:
+        return f"over {MOST_CHANGE * 100:,.0f}"
+    return signed_percent(round(share, 3 if abs(share) < 0.0995 else 2))
+
+
 def percent_formatter() -> FuncFormatter:
     """Changes as :func:`signed_percent` has them."""
     return FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
@@ -35,7 +52,7 @@ def change_axis(axis: Axes, ticks: int) -> None:
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
     axis.xaxis.set_major_formatter(percent_formatter())
 
 

@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
 from plotting.drawing.facets import MARK, PLACE, Facets, Panel, band
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import GREY, canvas
+from plotting.drawing.style import GREY, canvas, nothing
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.likeness import Likeness, tells_of
@@ -63,37 +63,62 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     outcomes = _missing(points, source.summary("outcomes"))
     paired = points["paired_low_s"].is_not_null().any()
     low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
-    of_difference = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
+    about_bands = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
+    about_bands = about_bands if paired else source.band_note()
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
     notes += ["Dotted: the rest failed."] * bool(_rest_failed(points, outcomes).height)
     notes += [] if beside is None else _public_notes(beside, metric)
-    caption = source.caption(*notes, of_difference if paired else source.band_note())
-    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
+    missing = [kind for kind in kinds if points.filter(kind=kind).is_empty()]
+    left_out = [
+        f"In a network, no {KIND_NAMES[kind]} download got its {_byte(metric)} in the measured time."
+        for kind in missing
+    ]
+    caption = source.caption(*notes, *left_out, about_bands)
+    kinds = [kind for kind in kinds if kind not in missing]
+    if not kinds:
+        return nothing(f"In a network, no download got its {_byte(metric)}", points, caption)
+    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption, *left_out)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
     plot = (
         facets.plot(placed, things, x="time_s", y="share")
-        .add(band(source), xmin=low, xmax=high, orient="y", legend=False)
+        .add(band(source), xmin=low, xmax=high, edgestyle=facets.knob, orient="y", legend=False)
         .add(so.Path(), legend=False)
         .add(MARK, x="median_s", y="half", marker=facets.knob, legend=False)
-        .share(x="row")
+        .share(x=True)
     )
-    for panel in facets.put(plot, figure, things, f"{METRICS[metric].label} (s)"):
-        share_axis(panel.axis)
+    panels = facets.put(plot, figure, things, f"{METRICS[metric].label} (s)")
+    drawn = [points.select("time_s"), *(public.filter(tells_of(kind)).select("time_s") for kind in kinds)]
+    _limit(panels[0].axis, pl.concat(drawn))
+    for panel in panels:
         kind = kinds[list(things).index(panel.thing)]
-        there = public.filter(tells_of(kind))
-        _limit(panel.axis, pl.concat([things[panel.thing].select("time_s"), there.select("time_s")]))
         own = at_levels(things[panel.thing], panel.levels)
-        of_kind = outcomes.filter(kind=kind)
-        _failures(facets, panel, own, at_levels(of_kind, panel.levels))
-        if not there.is_empty():
-            panel.axis.plot(there["time_s"], there["share"], **PUBLIC_LINE)
+        there = public.filter(tells_of(kind))
+        _finish(facets, panel, own, at_levels(outcomes.filter(kind=kind), panel.levels), there)
         if own.is_empty():
-            byte = METRICS[metric].label.removeprefix("Time to ")
-            say_nothing_is_here(panel.axis, f"in a network, no download got\nits {byte} in the measured time")
-    facets.legend(figure, marker=True, more=[] if public.is_empty() else [Line2D([], [], **PUBLIC_LINE)])
+            say_nothing_is_here(
+                panel.axis, f"in a network, no download got\nits {_byte(metric)} in the measured time"
+            )
+    of_public = [] if public.is_empty() else [Line2D([], [], **PUBLIC_LINE)]
+    bands = "95 % interval of the difference" if paired else source.band_words()
+    facets.legend(figure, marker=True, more=[*facets.of_bands(source, bands), *of_public])
     return figure, points, caption
+
+
+def _finish(
+    facets: Facets, panel: Panel, own: pl.DataFrame, outcomes: pl.DataFrame, public: pl.DataFrame
+) -> None:
+    """What a panel of the curves ``own`` has besides: its axis, failures, and the public network."""
+    share_axis(panel.axis)
+    _failures(facets, panel, own, outcomes)
+    if not public.is_empty():
+        panel.axis.plot(public["time_s"], public["share"], **PUBLIC_LINE)
+
+
+def _byte(metric: str) -> str:
+    """``first byte`` or ``last byte``."""
+    return METRICS[metric].label.removeprefix("Time to ")
 
 
 def _public(beside: Likeness | None, metric: str) -> pl.DataFrame:
@@ -114,9 +139,6 @@ def _public_notes(beside: Likeness, metric: str) -> list[str]:
 def _limit(axis: Axes, points: pl.DataFrame) -> None:
     """Logarithmic, from the fastest thousandth to the slowest that every network reached."""
     times = points.filter(pl.col("time_s") > 0)["time_s"].to_numpy()
-    if not len(times):
-        axis.set_xlim(0, 1)
-        return
     axis.set_xlim(times.min() * 0.9, times.max() * 1.15)
     # Not by seaborn's scale, which leaves the bounds of bands out.
     axis.set_xscale("log")

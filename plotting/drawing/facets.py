@@ -20,11 +20,12 @@ import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
+from plotting.drawing.style import COLUMN_WIDTH_IN, FAINT, GREY, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.looks import Look
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.text import is_number
@@ -37,14 +38,19 @@ _LETTER = 0.6
 _ROW_LETTERS = 24
 """How long a line of the name of a row may be."""
 
-_BAND, _EDGES = so.Band(alpha=0.22), so.Band(alpha=0, edgealpha=0.8, edgewidth=0.6)
+_EDGES = {"edgealpha": 0.8, "edgewidth": 0.5}
+_BAND, _EXTREMES = so.Band(alpha=0.18, **_EDGES), so.Band(alpha=0, **_EDGES)
+"""Edges have the dashes of their level, so that bands which overlap are told apart, in grey too."""
+
+MOST_INTERVALS = 8
+"""So many intervals of one curve over time can be told apart in half a column."""
 
 MARK = so.Dot(pointsize=4, edgecolor="white", edgewidth=0.4, artist_kws={"zorder": 5})
 
 
 def band(source: Source) -> so.Band:
     """How an interval is drawn that a summary holds; of a few networks, the lowest and the highest."""
-    return _EDGES if source.few else _BAND
+    return _EXTREMES if source.few else _BAND
 
 
 def as_pandas(frame: pl.DataFrame) -> pandas.DataFrame:
@@ -131,6 +137,7 @@ class Facets:
         return {
             "color": so.Nominal({level: one.colour for level, one in looks.items()}, order=self.levels),
             "linestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
+            "edgestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
             "marker": so.Nominal({level: one.marker for level, one in looks.items()}, order=self.levels),
         }
 
@@ -158,21 +165,46 @@ class Facets:
     def put_over_time(
         self, source: Source, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure
     ) -> None:
-        """Draw ``rows`` (a number of ``points`` by its name) against the simulated ``second``, with bands."""
-        things = {name: band_of(points, number) for name, number in rows.items()}
+        """Draw ``rows`` (a number of ``points`` by its name) against the simulated ``second``.
+
+        Bands of several levels would cover one another: a few intervals stand side by side in their place.
+        """
+        placed = self._with_intervals(points)
+        things = {name: band_of(placed, number) for name, number in rows.items()}
+        beside = {"x": "beside", "color": self.knob}
         plot = (
             self.plot(self.place(things), things, x="second", y="mean")
-            .add(band(source), ymin="low", ymax="high", legend=False)
             .add(so.Line(linewidth=1), legend=False)
+            .add(so.Range(linewidth=0.9, linestyle="-"), ymin="low", ymax="high", legend=False, **beside)
+            .add(MARK, marker=self.knob, legend=False, **beside)
             .share(y="row")
             .limit(y=(0, None))
         )
         self.put(plot, figure, things, "Simulated time (s)")
-        self.legend(figure)
+        said = source.band_words()
+        interval = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=7, label=said)
+        self.legend(figure, marker=True, more=[interval] if said else [])
+
+    def _with_intervals(self, points: pl.DataFrame) -> pl.DataFrame:
+        """``points`` with the place ``beside`` of an interval, at some of their seconds alone."""
+        seconds = points["second"].unique().sort()
+        some = seconds.gather_every(-(-len(seconds) // MOST_INTERVALS))
+        share = min(0.15, 0.6 / len(self.levels))
+        apart = float(some[1] - some[0]) * share if len(some) > 1 else 0.0
+        middle = (len(self.levels) - 1) / 2
+        aside = {level: apart * (number - middle) for number, level in enumerate(self.levels)}
+        place = pl.col("second") + pl.col(self.knob).replace_strict(aside, return_dtype=pl.Float64)
+        return points.with_columns(beside=pl.when(pl.col("second").is_in(some.implode())).then(place))
+
+    def of_bands(self, source: Source, said: str | None = None) -> list[Patch]:
+        """What names bands in a legend, as ``said``; nothing of one network, which has none."""
+        words = source.band_words() if said is None else said
+        face = "none" if source.few else FAINT
+        return [Patch(facecolor=face, edgecolor=GREY, linewidth=0.5, label=words)] if words else []
 
     def legend(self, figure: Figure, marker: bool = False, more: Iterable[Any] = ()) -> None:
         """One legend of the colour's levels, and of ``more``, above the panels."""
-        handles = []
+        handles: list[Any] = []
         for level in self.levels:
             drawn = self.looks[level]
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))

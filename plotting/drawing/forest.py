@@ -1,12 +1,16 @@
 """Paired differences against the baseline, as a forest plot.
 
-In: differences.csv. Out: a panel for each kind and metric, a line for each variant: the mean over networks of
-the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin); of two or three
-networks, the lowest and the highest (thin). An interval that leaves the panel is cut, and ends in an arrow.
+In: differences.csv. Out: a panel for each kind and metric, on one axis, a line for each variant: the mean
+over networks of the relative difference of medians, its 95 % interval (thick) and the simultaneous one
+(thin); of two or three networks, the lowest and the highest (thin). The numbers stand beside the lines. An
+interval that leaves the panel is cut, and ends in an arrow. Where no median is reached there is no panel, and
+a note.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
 import polars as pl
@@ -14,15 +18,16 @@ import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plotting.drawing.axes import change_axis, say_nothing_is_here
+from plotting.drawing.axes import change_axis, change_text
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import COLUMN_WIDTH_IN, TEXT_WIDTH_IN, THEME, canvas
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.runsets.reading import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
-_LINE_IN = 0.16
+_LINE_IN, _MOST_IN = 0.16, 6.0
+"""The height of a line, and of panels one below the other."""
 _COLUMN_LETTERS, _MOST_LETTERS = 28, 40
 """How long the name of a line may be in a figure of one column, and in one line of text of a wider one."""
 _INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
@@ -42,55 +47,99 @@ def how_to_read() -> str:
 
 def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    facets, kinds = Facets.of(source.knobs), source.kinds()
+    facets = Facets.of(source.knobs)
     points = source.summary("differences").filter(pl.col("metric").is_in(list(_METRICS)), estimand="median")
     variants = list(source.provenance.variants())
     compared = [variant for variant in variants if not at_levels(points, variant).is_empty()]
-    baseline = [variant for variant in variants if variant not in compared]
-    notes = [
-        f"Change of the median, paired by network, against {_name(source, variant, SOURCE)}. "
-        f"Times {clock_text(OPENING)}."
-        for variant in baseline[:1]
-    ]
-    several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
-    if len(compared) == 1:
-        several = "Lines: 95 % t-intervals over networks."
-    notes.append(source.band_note() if source.few else several)
-    caption = source.caption(*notes)
+    things = {
+        f"{kind_title(kind)}, {name}": points.filter(kind=kind, metric=metric)
+        for kind, (metric, name) in product(source.kinds(), _METRICS.items())
+    }
+    panels = {name: own for name, own in things.items() if own["relative"].is_not_null().any()}
+    unreached = [name for name in things if name not in panels and compared]
+    missing = [f"Median not reached: {'; '.join(unreached)}."] if unreached else []
+    caption = source.caption(*_notes(source, variants, compared), *missing)
+    if not panels:
+        return nothing("No median is reached" if compared else "Nothing to compare", points, caption)
     lines = [folded(_name(source, variant), _MOST_LETTERS) for variant in compared]
-    text_lines = max((line.count("\n") + 1 for line in lines), default=1)
-    height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * text_lines * max(len(compared), 1))
-    # Names of sources, and long names, take the room of a panel.
-    wide = SOURCE in source.knobs or any(len(line) > _COLUMN_LETTERS for line in lines)
-    figure = canvas(TEXT_WIDTH_IN if wide else COLUMN_WIDTH_IN, height_in, caption)
-    panels = list(product(kinds, _METRICS))
-    placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
-    named = [
-        at_levels(frame, variant).with_columns(line=pl.lit(folded(_name(source, variant), _MOST_LETTERS)))
-        for frame, variant in product(placed, compared or variants)
-    ]
-    _plot(pl.concat(named), facets, kinds, lines, _EXTREMES if source.few else _INTERVALS).on(figure).plot()
-    for axis, (kind, metric), frame in zip(figure.axes, panels, placed, strict=True):
-        _finish(axis)
-        axis.set_title(f"{kind_title(kind)}, {_METRICS[metric]}")
-        if compared and frame["relative"].is_null().all():
-            axis.set_xlim(-1, 1)
-            say_nothing_is_here(axis, "median\nnot reached")
+    layout = _Layout.of(lines, len(panels), wide=SOURCE in source.knobs)
+    figure = canvas(layout.width_in, layout.height_in, caption, *missing)
+    placed = {name: _cut(own, points) for name, own in panels.items()}
+    named = pl.concat(
+        at_levels(own, variant).with_columns(line=pl.lit(line), panel=pl.lit(name))
+        for (name, own), (variant, line) in product(placed.items(), zip(compared, lines, strict=True))
+    )
+    _plot(named, facets, list(panels), lines, source.few).facet(
+        col="panel", order=list(panels), wrap=layout.columns
+    ).on(figure).plot()
+    for axis, name in zip(figure.axes, panels, strict=True):
+        axis.set_title(name)
+        values = [at_levels(panels[name], variant) for variant in compared]
+        _write_values(axis, values, "extremes" if source.few else "95 %")
+        change_axis(axis, ticks=5)
+        axis.margins(x=0.08)
     return figure, points, caption
 
 
-def _plot(
-    points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[str], ranges: dict[str, float]
-) -> so.Plot:
+@dataclass(frozen=True)
+class _Layout:
+    """Panels one below the other, or in two columns where there are many lines or long names."""
+
+    columns: int
+    width_in: float
+    height_in: float
+
+    @classmethod
+    def of(cls, lines: list[str], panels: int, *, wide: bool) -> _Layout:
+        """The layout of so many panels with the names of their ``lines``."""
+        text_lines = max(line.count("\n") + 1 for line in lines)
+        panel_in = 0.35 + _LINE_IN * text_lines * len(lines)
+        wide = wide or any(len(line) > _COLUMN_LETTERS for line in lines) or panel_in * panels > _MOST_IN
+        columns = min(2, panels) if wide else 1
+        width_in = TEXT_WIDTH_IN if wide else COLUMN_WIDTH_IN
+        return cls(columns, width_in, 0.4 + panel_in * -(-panels // columns))
+
+
+def _notes(source: Source, variants: list[dict[str, str]], compared: list[dict[str, str]]) -> Iterator[str]:
+    """What is compared, and what lines and numbers are."""
+    for variant in [variant for variant in variants if variant not in compared][:1]:
+        against = _name(source, variant, SOURCE)
+        yield f"Change of the median, paired by network, against {against}. Times {clock_text(OPENING)}."
+    if source.few:
+        yield source.band_note()
+    elif len(compared) == 1:
+        yield "Lines: 95 % t-intervals over networks."
+    else:
+        yield f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
+    yield "Numbers: the mean and the thick interval, %." if len(compared) > 1 and not source.few else ""
+
+
+def _write_values(axis: Axes, rows: list[pl.DataFrame], bounds: str) -> None:
+    """The numbers of each line at the right of the panel."""
+    beside = axis.get_yaxis_transform()
+    for height, row in enumerate(rows):
+        ends = (row[name][0] for name in ("relative", "relative_low", "relative_high"))
+        axis.text(1.04, height, change_text(*ends), transform=beside, va="center", size=SMALL_PT)
+    axis.annotate(
+        f"[{bounds}]",
+        (1.04, 1),
+        xycoords="axes fraction",
+        xytext=(0, 3),
+        textcoords="offset points",
+        size=SMALL_PT,
+        color=GREY,
+    )
+
+
+def _plot(points: pl.DataFrame, facets: Facets, panels: list[str], lines: list[str], few: bool) -> so.Plot:
     plot = (
         so.Plot(as_pandas(points), x="relative", y="line", color=facets.knob)
-        .facet(col="metric", row="kind", order={"col": list(_METRICS), "row": kinds})
-        .share(x=False)
+        .share(x=True)
         .scale(y=so.Nominal(order=lines), **facets.scales())
         .label(x="Change (%)", y="")
         .theme(THEME)
     )
-    for name, width in ranges.items():
+    for name, width in (_EXTREMES if few else _INTERVALS).items():
         ends = {"xmin": f"{name}_low", "xmax": f"{name}_high"}
         plot = plot.add(so.Range(linewidth=width, linestyle="-"), **ends, orient="y", legend=False)
     for beyond, marker in (("beyond_low", "<"), ("beyond_high", ">")):
@@ -98,10 +147,13 @@ def _plot(
     return plot.add(MARK, marker=facets.knob, legend=False)
 
 
-def _cut(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a panel with their intervals cut where they leave it, and where arrows stand."""
+def _cut(rows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a panel with their intervals cut where they leave it, and where arrows stand.
+
+    How far panels reach is the same for all: it follows from ``every`` row.
+    """
     low = -1.0
-    high = max(1.0, 2.5 * float(rows["relative"].abs().max() or 0.0))  # type: ignore[arg-type]
+    high = max(1.0, 2.5 * float(every["relative"].abs().max() or 0.0))  # type: ignore[arg-type]
     farthest_low, farthest_high = (f"relative_simultaneous_{end}" for end in ("low", "high"))
     arrows = rows.with_columns(
         beyond_low=pl.when(pl.col(farthest_low) < low).then(low),
@@ -115,8 +167,3 @@ def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
     """The levels that differ between variants, in words, without that of the dimension ``but``."""
     varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
     return levels_text({knob: variant[knob] for knob in varying if knob != but})
-
-
-def _finish(axis: Axes) -> None:
-    change_axis(axis, ticks=3)
-    axis.margins(x=0.08)

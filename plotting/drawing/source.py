@@ -85,6 +85,10 @@ class Source:
         found = set(self.summary("outcomes")["kind"])
         return [kind for kind in KIND_NAMES if kind in found]
 
+    def made_by(self) -> str:
+        """What made the numbers, a model called one, and on how many networks."""
+        return f"{engine_text(self.provenance)}; {plan_networks_text(self.provenance)}."
+
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
         provenance = self.provenance
@@ -113,6 +117,16 @@ class Source:
     def few(self) -> bool:
         """Whether there are too few networks for bands."""
         return len(self.provenance.seeds) < FEWEST_FOR_BANDS
+
+    def band_words(self) -> str:
+        """What a band is, in a legend; empty where there is none."""
+        if len(self.provenance.seeds) == 1:
+            return ""
+        return "lowest, highest" if self.few else "95 % interval"
+
+    def interval_note(self) -> str:
+        """The same of intervals that are drawn as lines."""
+        return self.band_note().replace("Bands:", "Upright lines:").replace("Thin:", "Upright lines:")
 
     def band_note(self) -> str:
         """What bands are, or what stands for them."""

@@ -1,7 +1,7 @@
 """One style for all figures, and how a figure becomes files.
 
-In: a matplotlib figure, its points and its caption. Out: PDF, PNG, SVG and CSV, byte-identical for the same
-input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
+In: a matplotlib figure, its points and its caption. Out: PDF, PNG, SVG, CSV and the caption as text,
+byte-identical for the same input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
 
 Sizes are for print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than 7 points.
 """
@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
-from torsweep.storage import whole_file
+from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import FIGURES_FOLDER, own_folder
 
 COLUMN_WIDTH_IN = 3.4
@@ -68,25 +68,25 @@ THEME: dict[Any, Any] = {
 }
 
 
-_captions = ContextVar("captions", default=True)
+_in_place_of_captions: ContextVar[str | None] = ContextVar("in_place_of_captions", default=None)
 
 
 @contextmanager
-def style(*, captions: bool = True) -> Iterator[None]:
+def style(in_place_of_captions: str | None = None) -> Iterator[None]:
     """Draw in the house style inside this context; matplotlib's settings are put back after it.
 
     Nothing of a matplotlibrc shows through: figures of the same numbers are the same for everybody.
 
-    Without ``captions``, these stand in the metadata of files alone.
+    Figures print their captions, or one line that stands in their place.
     """
-    token = _captions.set(captions)
+    token = _in_place_of_captions.set(in_place_of_captions)
     try:
         with matplotlib.rc_context():
             matplotlib.rcdefaults()
             matplotlib.rcParams.update(THEME)
             yield
     finally:
-        _captions.reset(token)
+        _in_place_of_captions.reset(token)
 
 
 class _Layout(ConstrainedLayoutEngine):
@@ -105,10 +105,17 @@ class _Layout(ConstrainedLayoutEngine):
             axis.set_in_layout(True)
 
 
-def canvas(width_in: float, height_in: float, caption: str) -> Figure:
-    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them."""
-    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", caption)
-    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN)) if _captions.get() else []
+def canvas(width_in: float, height_in: float, caption: str, *notes: str) -> Figure:
+    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them.
+
+    Where something else stands in place of captions, the ``notes`` of the caption stand below it: a figure
+    says whatever its panels leave out.
+    """
+    instead = _in_place_of_captions.get()
+    printed = caption if instead is None else " ".join([instead, *notes])
+    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", printed)
+    unbroken = re.sub(r"(?<=\(seeds) ", "\u00a0", unbroken)
+    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN))
     footer_in = _LINE_IN * len(lines) + 0.06
     figure = Figure(figsize=(width_in, height_in + footer_in))
     share = footer_in / (height_in + footer_in)
@@ -136,7 +143,7 @@ def nothing(said: str, points: pl.DataFrame, caption: str) -> tuple[Figure, pl.D
 def save(
     figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: Path, title: str = "", how: str = ""
 ) -> None:
-    """Write ``out``.pdf, .png and .csv, each as a whole.
+    """Write ``out``.pdf, .png and .csv, and the caption as .txt, each as a whole.
 
     Texts are those of :func:`write_figure`.
     """
@@ -146,6 +153,8 @@ def save(
         write_figure(figure, file, caption, origin, title or out.name, how)
     with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
         points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+    about = [f"{title or out.name}.", caption.strip(), how]
+    write_text(out.with_name(f"{out.name}.txt"), "\n\n".join(filter(None, about)) + "\n")
 
 
 def write_figure(

@@ -179,7 +179,7 @@ Made by torsweep with the engine {origin.engine}, in the era {origin.era}, on ne
 cellsim is a model of tor; where it ran, these are a model's results.
 
 - `report.html`: all of it as a page to read
-- `figures/`: PDF and PNG, and the points they plot as CSV
+- `figures/`: PDF and PNG, the points they plot as CSV, and their captions as text
 - `summaries/`: medians, paired differences, curves and verdicts on the claims, with intervals
 - `tables/`: every download of every run, and what each relay did, as Parquet
 - `experiment.yaml`: the question, the knobs and the claims

@@ -63,8 +63,8 @@ class Overrides(Section):
     """How published results may be used: an SPDX identifier."""
     live_tor: Path | None = None
     """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""
-    captions: Literal["no", "yes"] = "yes"
-    """Whether figures have their caption printed below them; else each panel says over how many networks."""
+    captions: Literal["no", "yes"] = "no"
+    """Whether figures have their caption printed below them, as well as in a text file beside them."""
     experiment: str | None = None
     """The experiment that `snakemake report` and `snakemake publish` are about; all where none is named."""
 

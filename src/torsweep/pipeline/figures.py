@@ -40,8 +40,8 @@ def figure_needs(name: str) -> tuple[str, ...]:
     return tuple(figure_module(name).NEEDS)
 
 
-def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = True) -> None:
-    """Draw the figure ``name`` of the summaries in ``folder``: ``out``.pdf, .png, .csv.
+def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = False) -> None:
+    """Draw the figure ``name`` of the summaries in ``folder``: ``out``.pdf, .png, .csv, .txt.
 
     Raises InputError when there is no such figure.
     """

@@ -206,29 +206,79 @@ def test_failures_stand_where_no_curve_ends(source, tmp_path, highest, corner):
     assert failed.xy == corner
 
 
-def test_a_panel_without_downloads_says_so(source, tmp_path):
+def test_a_kind_without_downloads_is_named_and_has_no_panels(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     curves = pl.read_csv(copy / "curves.csv", infer_schema_length=None)
     curves.filter(pl.col("kind") == "web").write_csv(copy / "curves.csv")
     with style():
         figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
-    columns = len(figure.axes) // 2
-    said = [["got its first byte" in text.get_text() for text in axis.texts] for axis in figure.axes]
-    assert [any(panel) for panel in said] == [False] * columns + [True] * columns
+    assert len(figure.axes) == 2
+    assert "no bulk download got its first byte" in figure.texts[0].get_text().replace("\u00a0", " ").replace(
+        "\n", " "
+    )
+    at_one_level = (pl.col("kind") == "web") | (pl.col("circuit_policy") == "ewma")
+    curves.filter(at_one_level).write_csv(copy / "curves.csv")
+    with style():
+        figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
+    said = [any("first byte in the measured" in text.get_text() for text in axis.texts) for axis in figure.axes]
+    assert said == [False, False, False, True]
 
 
-def test_a_panel_without_medians_says_so(source, tmp_path):
+def test_a_median_that_is_not_reached_is_named_and_has_no_panel(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     no_bulk_ttlb = (pl.col("kind") == "bulk") & (pl.col("metric") == "ttlb")
     differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
     unknown = pl.when(~no_bulk_ttlb).then(pl.col(pl.Float64))
     differences.with_columns(unknown).write_csv(copy / "differences.csv")
     with style():
-        figure, _, _ = FIGURES["differences"](Source(stamp(copy)))
-    said = {axis.get_title(): [text.get_text() for text in axis.texts] for axis in figure.axes}
-    assert said.pop("Bulk, last byte") == ["median\nnot reached"]
-    assert said
-    assert not any(said.values())
+        figure, _, caption = FIGURES["differences"](Source(stamp(copy)))
+    assert [axis.get_title() for axis in figure.axes] == [
+        "Web, first byte",
+        "Web, last byte",
+        "Bulk, first byte",
+    ]
+    assert "Median not reached: Bulk, last byte." in caption
+
+
+def test_differences_have_their_numbers_beside_them_and_one_axis(source):
+    with style():
+        figure, points, _ = FIGURES["differences"](source)
+        figure.draw_without_rendering()
+    first = points.filter(kind="web", metric="ttfb").row(0, named=True)
+    assert f"{100 * first['relative']:+.0f}".replace("-", "−") in figure.axes[0].texts[0].get_text()
+    assert len({axis.get_xlim() for axis in figure.axes}) == 1
+    low, high = figure.axes[-1].get_xlim()
+    assert sum(low <= tick <= high for tick in figure.axes[-1].get_xticks()) >= 3
+
+
+@pytest.mark.parametrize("name", ["ttfb_cdf", "ttlb_cdf"])
+def test_panels_of_curves_share_their_axes(source, name):
+    with style():
+        figure, _, _ = FIGURES[name](source)
+    assert len({(axis.get_xlim(), axis.get_ylim()) for axis in figure.axes}) == 1
+
+
+def test_a_spread_of_one_network_of_several_is_named_and_not_drawn(source, tmp_path):
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    file = copy / "distributions.csv"
+    of_bulk = (pl.col("distribution") == "goodput") & (pl.col("group") == "bulk")
+    spread = pl.read_csv(file, infer_schema_length=None)
+    networks = pl.when(of_bulk).then(1).otherwise(pl.col("networks"))
+    spread.with_columns(networks=networks).write_csv(file)
+    with style():
+        whole, _, _ = FIGURES["measure_cdfs"](source)
+        figure, _, caption = FIGURES["measure_cdfs"](Source(stamp(copy)))
+    assert len(whole.axes) - len(figure.axes) == 2
+    assert "Too few for a curve: bulk downloads." in caption
+
+
+@pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs"])
+def test_bands_have_the_dashes_of_their_level(source, name):
+    """So they are told apart in grey."""
+    with style():
+        figure, _, _ = FIGURES[name](source)
+    bands = [collection for axis in figure.axes for collection in axis.collections + axis.patches]
+    assert len({str(band.get_linestyle()) for band in bands}) > 1
 
 
 def test_an_interval_beyond_the_panel_has_an_arrow(source, tmp_path):

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from plotting import stream_fairness as fairness
 from plotting import stream_progress as progress
 from plotting.drawing.source import Source
-from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, style
+from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic import gathered, summarized
@@ -39,14 +39,21 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
     return make
 
 
-def test_without_a_caption_panels_say_their_n(plan_of, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr("plotting.drawing.files.save", lambda figure, *more: figures.append(figure))
+def test_a_caption_is_printed_where_asked_and_always_beside_the_figure(plan_of, tmp_path, monkeypatch):
+    figures, out = [], tmp_path / "figures/x"
+
+    def kept(figure, *more):
+        figures.append(figure)
+        save(figure, *more)
+
+    monkeypatch.setattr("plotting.drawing.files.save", kept)
     for captions in (True, False):
-        draw_figure("stream_fairness", plan_of().summaries, tmp_path / "x", captions=captions)
+        draw_figure("stream_fairness", plan_of().summaries, out, captions=captions)
+        assert "2 networks (seeds 1–2); " in out.with_suffix(".txt").read_text()
     printed, bare = figures
     assert bare.get_figheight() < printed.get_figheight()
-    assert [panel.get_title(loc="right") for panel in bare.axes] == ["n = 2"] * len(bare.axes)
+    (footer,) = (text.get_text() for text in bare.texts)
+    assert "(a model of tor); 2\u00a0networks" in footer.replace("\n", " ") and "measured" not in footer
 
 
 @pytest.mark.parametrize("name", BOTH)
