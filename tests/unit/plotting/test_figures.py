@@ -6,7 +6,6 @@ import functools
 import importlib
 import json
 import re
-import shlex
 import shutil
 import zlib
 from collections.abc import Callable
@@ -16,16 +15,13 @@ import matplotlib
 import polars as pl
 import pytest
 from matplotlib.text import Annotation, Text
-from typer.testing import CliRunner
 
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, save, style
 from tests.stamped import stamp
 from tests.synthetic import Size, gathered, summarized, with_perf_clients, write_sweep
-from torsweep.cli import app
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.examples import EXAMPLES
 from torsweep.pipeline.figures import draw_figure, figure_names, figure_needs
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
@@ -98,17 +94,6 @@ def test_nothing_of_the_users_matplotlibrc_shows_through(source, tmp_path, monke
     for ending in ("pdf", "png"):
         usual, users = (tmp_path / f"{of}/ttfb_cdf.{ending}" for of in ("usual", "users"))
         assert usual.read_bytes() == users.read_bytes()
-
-
-def test_the_example_of_the_command_draws(source, tmp_path, monkeypatch):
-    """As `--help` gives it, in a folder that has results."""
-    monkeypatch.chdir(tmp_path)
-    (line,) = EXAMPLES["results draw"]
-    _, *words = shlex.split(line)
-    summaries, out = Path(words[3]), Path(words[5])
-    shutil.copytree(source.summaries, summaries)
-    assert CliRunner().invoke(app, words).exit_code == 0
-    assert out.with_suffix(".png").is_file()
 
 
 def _check_fonts_and_origin(drawn: Path) -> None:
