@@ -34,7 +34,8 @@ def derive(data: Path, out: Path) -> dict[str, Any]:
             "values": {name: len(of) for name, of in values.items()},
         },
         **{name: found[name] for name in _TIMES},
-        # The artifact's parse_tor_perf.py: DATACOMPLETE less START; round trips are DATARESPONSE less DATAREQUEST.
+        # As the artifact's parse_tor_perf.py: DATACOMPLETE less START; round trips are DATARESPONSE less
+        # DATAREQUEST.
         "download_times_from": "opening",
         "download_times": {size: found[f"download_times {size}"] for size in measured["download_times"]},
         "daily_counts": {"2019": {name: sum(day[name] for day in days.values()) for name in _COUNTS}},
