@@ -7,10 +7,11 @@ variant of the plan has run on in the source; where there is none, it has not be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
+from torsweep.config.variant import JOINED_BY
 from torsweep.runsets.reading import SOURCE
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE, Verdict, verdicts
 from torsweep.stats.statistic import NETWORKS_COLUMN, Analysis, Statistic, texts
@@ -20,17 +21,19 @@ NOT_RUN = "not run"
 """The verdict under a source without a single network that every variant has run on."""
 
 SURVIVES, DIFFERS, OPEN = "survives", "differs", "open"
-"""What sources say together: two or more decide it, all alike; two decide it differently; neither."""
+"""What sources say together: two engines or more decide it, all alike; two sources decide it differently;
+neither. Two TCPs of the model are one engine: they share all else."""
 
 _DECIDED = (HOLDS, CONTRADICTED, NO_DIFFERENCE)
 
 
-def together(decided: Sequence[str | None]) -> str:
-    """What sources say together; None stands for one that does not decide."""
-    known = [one for one in decided if one is not None]
-    if len(set(known)) > 1:
+def together(decided: Mapping[str, str | None]) -> str:
+    """What sources say together, by their names; None stands for one that does not decide."""
+    known = {source: one for source, one in decided.items() if one is not None}
+    if len(set(known.values())) > 1:
         return DIFFERS
-    return SURVIVES if len(known) > 1 else OPEN
+    engines = {source.partition(JOINED_BY)[0] for source in known}
+    return SURVIVES if len(engines) > 1 else OPEN
 
 
 def _verdicts_of_sources(analysis: Analysis) -> list[dict[str, object]] | None:
@@ -44,7 +47,9 @@ def _verdicts_of_sources(analysis: Analysis) -> list[dict[str, object]] | None:
         return None
     rows: list[dict[str, object]] = []
     for (claim, setting), of_sources in by_claim.items():
-        of_each = [one.verdict if one.verdict in _DECIDED else None for one in of_sources.values()]
+        of_each = {
+            source: one.verdict if one.verdict in _DECIDED else None for source, one in of_sources.items()
+        }
         for source, one in of_sources.items():
             rows.append(
                 {"claim": claim, "text": one.text, "setting": setting, SOURCE: source}
@@ -64,8 +69,8 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
         rows.append([text, *listed, agreed if agreed == OPEN else f"**{agreed}**"])
     note = (
         "In brackets: how many networks have all of the plan's variants, on which the verdict rests. "
-        f"Together: {SURVIVES} where two sources or more decide a claim, all alike, {DIFFERS} where "
-        f"they decide it differently, else {OPEN}."
+        f"Together: {SURVIVES} where two engines or more decide a claim, all alike, {DIFFERS} where "
+        f"two sources decide it differently, else {OPEN}."
     )
     header = ["claim", *analysis.parts, "together"]
     return [TextTable("Claims under each source", header, rows, [note])]

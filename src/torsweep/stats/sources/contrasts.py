@@ -110,7 +110,9 @@ def _of_sources(own: BySource, margin: float) -> list[dict[str, object]]:
         interval = t_interval(list(own[source].values()))
         row: dict[str, object] = {SOURCE: source, "networks": interval.networks}
         rows.append({**row, **_ratio(interval), "shows": shows(interval, margin)})
-    agreed = together([None if row["shows"] == UNCLEAR else str(row["shows"]) for row in rows])
+    agreed = together(
+        {str(row[SOURCE]): None if row["shows"] == UNCLEAR else str(row["shows"]) for row in rows}
+    )
     return [{**row, "together": agreed} for row in rows] if any(row["networks"] for row in rows) else []
 
 
@@ -183,7 +185,7 @@ def _in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
     note = (
         "Ratios of medians of two variants that differ in one knob: geometric means over the networks (their "
         "number in brackets), with 95 % t-intervals of the logarithms, paired by network. Together: "
-        f"{SURVIVES} where two sources or more show the same (times are longer, shorter, or there is "
+        f"{SURVIVES} where two engines or more show the same (times are longer, shorter, or there is "
         f"{NO_DIFFERENCE}, within ±{100 * analysis.margin:g} %), {DIFFERS} where two show something else, "
         f"else {OPEN}. No allowance is made for looking at many contrasts."
     )

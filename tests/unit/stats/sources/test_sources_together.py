@@ -141,11 +141,12 @@ def test_equal_variants_show_no_difference(make_run, tmp_path):
 @pytest.mark.parametrize(
     ("decided", "expected"),
     [
-        ([HOLDS, HOLDS, None], SURVIVES),
-        ([HOLDS, None], OPEN),
-        ([HOLDS, CONTRADICTED, HOLDS], DIFFERS),
-        ([NO_DIFFERENCE, LONGER], DIFFERS),
-        ([None, None], OPEN),
+        ({"shadow": HOLDS, "cellsim": HOLDS, "emulation": None}, SURVIVES),
+        ({"cellsim": HOLDS, "cellsim+tcp=linux_6_18": HOLDS, "shadow": None}, OPEN),
+        ({"shadow": HOLDS, "cellsim": None}, OPEN),
+        ({"shadow": HOLDS, "emulation": CONTRADICTED, "cellsim": HOLDS}, DIFFERS),
+        ({"cellsim": NO_DIFFERENCE, "cellsim+tcp=linux_6_18": LONGER}, DIFFERS),
+        ({"shadow": None, "cellsim": None}, OPEN),
     ],
 )
 def test_what_sources_say_together(decided, expected):
