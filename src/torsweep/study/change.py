@@ -84,6 +84,11 @@ class TorChange:
         return next(iter(self.knobs))
 
     @property
+    def title(self) -> str:
+        """What is compared with what."""
+        return f"{self.words}, against {self.against}"
+
+    @property
     def has_arti(self) -> bool:
         """Whether clients of a side run Arti."""
         return any(ARTI in entry for entry in self.tors.values())

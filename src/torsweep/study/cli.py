@@ -10,7 +10,8 @@ command to a verdict.
 
 In: the command line. Out of ``new``: a study with an example (:mod:`torsweep.study.new`). Out of ``compare``:
 a study (:mod:`torsweep.study.document`) with everything that the pipeline makes in it, a table on standard
-output, and the path of the page to read; with ``--dry-run`` the plan, and no file.
+output or the answer as JSON, and the paths of the page to read and of the answer to paste; with ``--dry-run``
+the plan, and no file.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +39,15 @@ IMPORT_PREFIX = "import:"
 """Begins the name of an import on the command line."""
 
 AUTO_ENGINE = "auto"
+
+
+class FailIf(StrEnum):
+    """What may end a job of continuous integration."""
+
+    SHOWN = "shown"
+    WORSE = "worse"
+    INCONCLUSIVE = "inconclusive"
+
 
 EXAMPLE = "kist_interval"
 """What the example of ``torsweep new`` is called."""
@@ -158,6 +169,16 @@ def compare_command(
         typer.Option(help="Of imports: a file of tornettools or OnionPerf about public Tor."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON; all else goes to standard error.")
+    ] = False,
+    fail_if: Annotated[
+        list[FailIf] | None,
+        typer.Option(
+            help="End with exit code 1 where this is so for any kind of client; repeatable, for"
+            " continuous integration."
+        ),
+    ] = None,
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     if are_imports(candidate, baseline):
@@ -176,6 +197,8 @@ def compare_command(
             study=study,
             cores=cores,
             dry_run=dry_run or None,
+            json=as_json or None,
+            fail_if=fail_if,
         )
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
@@ -205,14 +228,10 @@ def compare_command(
     for line in [*notes, *require_effect(change, config, tornets, setup.era)]:
         typer.echo(f"torsweep: {line}", err=True)
     asked = {"engine": None if engine == "auto" else engine, **options, "within": within, "shows": shows}
-    words = [*sides.words, *(word for name in network or [] for word in ("--network", name))]
-    words += [
-        word
-        for name, text in asked.items()
-        if text is not None
-        for word in (f"--{name.replace('_', '-')}", text)
-    ]
-    command = f"torsweep compare {shlex.join(words)}"
+    stated = [("network", name) for name in network or []]
+    stated += [(name, text) for name, text in asked.items() if text is not None]
+    words = [word for name, text in stated for word in (f"--{name.replace('_', '-')}", text)]
+    command = f"torsweep compare {shlex.join([*sides.words, *words])}"
 
     def play_of(chosen: Setup) -> Play:
         made = make_study(change, chosen, venue.network, study, command, tornets)
@@ -221,11 +240,13 @@ def compare_command(
     if goal is not None:
         setup = fitted(goal, setup, measured is not None, play_of)
     play = play_of(setup)
-    _play(play, f"{change.words}, against {change.against}", venue.why, dry_run)
+    _require_answer(dry_run, as_json)
+    if plan := _play(play, change.title, venue.why, dry_run):
+        _print_result(plan, change.title, as_json, fail_if or [])
 
 
-def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
-    """Print the plan of what ``about`` says, or play it and print the verdict."""
+def _play(play: Play, about: str, why: str, dry_run: bool) -> Workload | None:
+    """Play what ``about`` says; or print its plan, and return None."""
     from torsweep.study.budget import better_spent
     from torsweep.study.build_copies import copy_builds, require_options
     from torsweep.study.workload import Workload, plan_lines
@@ -238,7 +259,7 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
         typer.echo("\n".join([about, *plan_lines(plan, why)]))
         if better := better_spent(plan, len(plan.experiment.seeds)):
             typer.echo(f"better    {better}")
-        return
+        return None
     require_buildable(plan.missing)
     network = play.study.document["network"]
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)
@@ -246,7 +267,7 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> None:
     play.study.write()
     copy_builds(play.study)
     play.run()
-    _print_result(plan, about)
+    return plan
 
 
 def are_imports(candidate: str | None, baseline: str | None) -> bool:
@@ -270,6 +291,11 @@ def _require_alone(**others: object) -> None:
             raise InputError(problem, key=f"--{name.replace('_', '-')}", value=shown, accepted=accepted)
 
 
+def _require_answer(dry_run: bool, as_json: bool) -> None:
+    if dry_run and as_json:
+        raise InputError("is the answer, which --dry-run has not", key="--json", accepted="one of the two")
+
+
 def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:
     from rich.console import Console
 
@@ -279,13 +305,17 @@ def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_met
     typer.echo(f"summary: {compare_imports(candidate, baseline, warm_up, tor_metrics, console)}")
 
 
-def _print_result(plan: Workload, about: str) -> None:
-    """Print the verdict and what comes next, and keep that it has been seen."""
+def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailIf]) -> None:
+    """Print the verdict and what comes next, and keep that it has been seen.
+
+    Raises Exit where the verdict is one of ``fail_if``.
+    """
     from rich.console import Console
 
     from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design
     from torsweep.stats.look_record import record_look
+    from torsweep.study.answer import answer_of
     from torsweep.study.budget import better_spent, next_line
     from torsweep.study.verdict import print_verdict
 
@@ -293,11 +323,16 @@ def _print_result(plan: Workload, about: str) -> None:
     tornets = play.study.tornets
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    console = Console(stderr=as_json, width=None if sys.stdout.isatty() else 110)
     said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
     if said.step is not None:
-        typer.echo(f"next: {next_line(plan, said.step)}")
+        typer.echo(f"next: {next_line(plan, said.step)}", err=as_json)
         if better := better_spent(plan, len(said.networks)):
-            typer.echo(f"      {better}")
-    typer.echo(f"page: {play.page}")
+            typer.echo(f"      {better}", err=as_json)
+    answer = answer_of(plan, said, about)
+    typer.echo(f"page: {play.page}\nto paste: {answer.write(play.page)}", err=as_json)
+    if as_json:
+        typer.echo(answer.json_text())
+    if answer.fails(fail_if):
+        raise typer.Exit(1)

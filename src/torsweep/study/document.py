@@ -228,10 +228,10 @@ def _document(
     subjects = {**_CLIENTS, **(_ONION_CLIENTS if config and config.onion_clients else {})}
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
-    title = f"{change.words}, against {change.against}"
+    clients = " and ".join(subjects) if sampled else "perf"
     document = {
-        "question": f"What do {' and '.join(subjects) if sampled else 'perf'} clients notice of {title}?",
-        "report": {"title": title, "source": ""},
+        "question": f"What do {clients} clients notice of {change.title}?",
+        "report": {"title": change.title, "source": ""},
         "engines": engines_of_tor() if sampled else [TORNET_ENGINE],
         "network": network,
         "replicates": setup.networks,

@@ -1,7 +1,8 @@
 """A study is played by Snakemake, in its folder.
 
 In: a study, the engine and the number of cores. Out: the results in the folder, and Snakemake's exit code.
-Snakemake prints where this process prints. Ctrl-C reaches it too, and this process waits for its end.
+Snakemake prints on standard error: standard output is the answer's. Ctrl-C reaches it too, and this process
+waits for its end.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.pipeline.hooks import CONTINUES, Interrupted
 from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
+
+STANDARD_ERROR = 2
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Play:
 
 def _call(command: list[str]) -> int:
     """The exit code of ``command``, which is waited for however often Ctrl-C is pressed."""
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, stdout=STANDARD_ERROR) as process:
         interrupted = False
         while True:
             try:

@@ -63,10 +63,36 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )
     assert any(re.fullmatch(r"next: --networks 16: about \d+ (min|h).* more", line) for line in said)
-    assert said[-1] == f"page: {page}/kistschedruninterval_1_msec.html"
+    assert said[-2:] == [
+        f"page: {page}/kistschedruninterval_1_msec.html",
+        f"to paste: {page}/answer.md",
+    ]
+    assert (tmp_path / page / "answer.md").read_text().count("| web, first byte, same download |") == 1
     source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
     asked = "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --network ci --pairing paths"
     assert source == asked, "with every option that was asked for"
+
+
+def test_json_is_all_of_standard_output(torsweep, stand_ins):
+    code, out, err = torsweep(*ASKED, "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert (answer["verdict"], [kind["verdict"] for kind in answer["kinds"]]) == (
+        "shown",
+        ["shown", "inconclusive"],
+    )
+    assert "page: " in err
+    code, _, err = torsweep(*ASKED, "--json", "--dry-run")
+    assert code == 2 and "--json: is the answer, which --dry-run has not" in err
+
+
+@pytest.mark.parametrize(("conditions", "code"), [("worse", 0), ("worse inconclusive", 1), ("shown", 1)])
+def test_a_job_fails_where_it_says(torsweep, stand_ins, tmp_path, conditions, code):
+    asked = [word for condition in conditions.split() for word in ("--fail-if", condition)]
+    found, out, _ = torsweep(*ASKED, *asked)
+    assert found == code
+    assert "to paste: " in out, "the answer is there all the same"
+    assert list(tmp_path.glob("torsweep-studies/*/experiments/*/looks.json")), "it has been looked at"
 
 
 def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path):
