@@ -15,7 +15,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
 from torsweep.config.tor_settings import Transport
@@ -23,6 +22,7 @@ from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_directory import write_run
+from torsweep.engines.run_settings import engine_tor_settings
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
@@ -62,7 +62,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
         warm_up_ns=0,
         duration_ns=60 * 10**9,
         client_start_window_ns=0,
-        tor=tor_settings(era, {}),
+        tor=engine_tor_settings(engine, era, {}),
         transport=Transport() if engine == MODEL_ENGINE else None,
         traffic={"bulk": traffic},
         paths=only_paths(sampled.network),

@@ -6,6 +6,8 @@ refusal of what the engine does not have or what would change nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torsweep.config.era_consensus import require_modelled
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
@@ -24,12 +26,9 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     Raises InputError when the era or the variant asks for something that there is not.
     """
     require_knobs(engine, variant)
-    tor = tor_settings(era, dict(variant.levels))
+    tor = engine_tor_settings(engine, era, dict(variant.levels))
     transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
     _require_effect(engine, tor)
-    if engine == MODEL_ENGINE:
-        require_modelled(tor.consensus)
-        tor = tor.model_copy(update={"consensus": {}})
     window_ns = min(experiment.client_start_window, experiment.warm_up)
     return RunSettings(
         experiment=experiment.name,
@@ -49,6 +48,19 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tracing=experiment.tracing,
         pairing=experiment.pairing,
     )
+
+
+def engine_tor_settings(engine: str, era: str, levels: Mapping[str, str]) -> TorSettings:
+    """The settings of tor as ``engine`` reads them: the model has the consensus parameters of an era built in.
+
+    Raises InputError as :func:`~torsweep.config.eras.tor_settings` does, and where an era has another value
+    than the model.
+    """
+    tor = tor_settings(era, levels)
+    if engine != MODEL_ENGINE:
+        return tor
+    require_modelled(tor.consensus)
+    return tor.model_copy(update={"consensus": {}})
 
 
 def require_knobs(engine: str, variant: Variant) -> None:
