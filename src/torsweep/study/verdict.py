@@ -6,9 +6,10 @@ change, interval, verdict, and which change so many networks can show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,8 +18,13 @@ from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import MEASURES_HEADER, SHOWN, Comparison, Row, comparison
 from torsweep.stats.inference.power import POWER, size_text
+from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
+from torsweep.stats.text import percent_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.units import counted
+
+COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak memory"}
+"""Measures of what processes of a role cost together, and what they are called."""
 
 COLOURS = {SHOWN: "green", NO_DIFFERENCE: "blue", INCONCLUSIVE: "yellow"}
 
@@ -46,8 +52,30 @@ def print_verdict(
     lines = [about, where, *(kind.sentence for kind in said.kinds)]
     console.print(Text("\n".join(lines)), soft_wrap=True)
     console.print(measures_table([(*row.cells, can_show_text(row)) for row in said.rows]))
-    console.print(Text("\n".join(said.notes)), soft_wrap=True)
+    notes = list(said.notes)
+    if (summary / MEASURE_DIFFERENCES.file).is_file():
+        notes += cost_lines(MEASURE_DIFFERENCES.read(summary))
+    console.print(Text("\n".join(notes)), soft_wrap=True)
     return said
+
+
+def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
+    """What processes of each role cost more: ``Relays: processor time +2.5 % [−1.0, +6.0], memory …``.
+
+    ``differences`` has the columns of :data:`MEASURE_DIFFERENCES`. A role whose processes were not measured
+    has no line.
+    """
+    for role in ("relay", "client"):
+        of_role = differences.filter(group=role).drop_nulls("change")
+        parts = [
+            f"{name} {percent_text(row['change'])} [{percent_text(row['change_low'])}, "
+            f"{percent_text(row['change_high'])}]".replace(" %,", ",").replace(" %]", "]")
+            for measure, name in COSTS.items()
+            for row in of_role.filter(measure=measure).iter_rows(named=True)
+            if row["change_low"] is not None
+        ]
+        if parts:
+            yield f"{role.capitalize()}s: {', '.join(parts)}"
 
 
 def can_show_text(row: Row) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -13,7 +14,7 @@ from tests.model_comparison import experiment
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import Row, comparison
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
-from torsweep.study.verdict import can_show_text, measures_table
+from torsweep.study.verdict import can_show_text, cost_lines, measures_table
 
 
 def row(low: float, high: float, measure: str = "paired_ttfb") -> Row:
@@ -69,3 +70,14 @@ def test_milliseconds(seconds: float, text: str) -> None:
 )
 def test_percent(share: float, text: str) -> None:
     assert percent_text(share) == text
+
+
+def test_what_processes_cost_is_said_by_role() -> None:
+    change = {"change": 0.025, "change_low": -0.01, "change_high": 0.06}
+    rows = [
+        {"measure": measure, "group": group, **change}
+        for measure in ("processor_time_total", "peak_memory_total", "relay_traffic")
+        for group in ("relay", "server")
+    ]
+    lines = list(cost_lines(pl.DataFrame(rows)))
+    assert lines == ["Relays: processor time +2.5 % [−1.0, +6.0], peak memory +2.5 % [−1.0, +6.0]"]
