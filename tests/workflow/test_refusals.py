@@ -22,7 +22,10 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
     ("config", "said"),
     [
         ("networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
-        ("replicates=0", "--config: replicates: is not accepted, got 0; accepted: a whole number"),
+        (
+            "replicates=0",
+            "--config: replicates: is not accepted, got 0; accepted: greater than or equal to 1",
+        ),
         ("engine=loopback", "engine: no engine that can run this experiment, got 'loopback'"),
     ],
 )

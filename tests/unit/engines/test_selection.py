@@ -67,6 +67,7 @@ def test_auto_plans_what_only_waits_for_a_build_of_tor(programs, monkeypatch):
         raise ToolMissing("building tor needs libevent")
 
     monkeypatch.setattr(selection, "check_requirements", no_libevent)
+    monkeypatch.setattr(selection, "tool_problem", lambda name, program: "is not built yet")
     monkeypatch.setattr(emulation, "standing", lambda: Standing("root"))
     programs("linkem")
     choice = choose_engine("auto", ("shadow", "emulation"))

@@ -294,7 +294,8 @@ def test_curves_rise_and_end_where_the_values_do(summary):
 
 
 def test_the_summary_reads_as_text(summary):
-    text = shown_summary(summary).markdown
+    tables = [table.markdown for shown in shown_summary(summary).tables.values() for table in shown]
+    text = "\n\n".join(tables)
     assert "## Measures against the baseline, paired by network" in text
     start = "| Costs: processor time, a process, relay (s)"
     means, changes = (row for row in text.splitlines() if row.startswith(start))

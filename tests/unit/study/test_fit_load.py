@@ -85,5 +85,5 @@ def test_the_command_finds_it_in_the_model(directory, torsweep, monkeypatch):
     steps = [line for line in err.splitlines() if line.startswith("load ")]
     assert steps[0].startswith("load 1: 40 web and 2 bulk clients, utilisation 0.")
     last = out.splitlines()[-1]
-    assert last.startswith("load: 0.")
+    assert last.startswith("load: 1.")
     assert float(last.split("utilisation ")[1].split(" ")[0]) == pytest.approx(0.3, abs=0.05)
