@@ -25,6 +25,9 @@ from torsweep.tor.series import LISTING, SERIES
 
 min_version("9.1")
 
+# A workflow that uses these rules as a module keeps the default target that it has.
+OUTER_TARGET = workflow.default_target
+
 # What rules wait for, and what their commands are told.
 paths = Paths(config)
 arguments = Arguments(paths)
@@ -88,8 +91,7 @@ onerror:
     hooks.fail(workflow)
 
 
-# A target for each experiment: the figures of its plan, and everything that they are made from. A workflow that
-# uses these rules may call them by other names, and has a default target of its own.
+# A target for each experiment: the figures of its plan, and everything that they are made from.
 for name, question in EXPERIMENTS.items():
 
     rule:
@@ -102,11 +104,6 @@ for name, question in EXPERIMENTS.items():
             name
 
     getattr(rules, name).rule.docstring = question
-
-
-DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
-if not hooks.used_as_module(workflow):
-    workflow.default_target = DEFAULT_TARGET
 
 
 rule all:
@@ -134,3 +131,7 @@ rule publish:
     localrule: True
     message:
         "publish"
+
+
+DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
+workflow.default_target = OUTER_TARGET if hooks.used_as_module(workflow) else DEFAULT_TARGET

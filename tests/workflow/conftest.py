@@ -27,7 +27,7 @@ from torsweep.engines.tools import TOOL_KINDS
 REPOSITORY = Path(__file__).parents[2]
 COPIED = ("Snakefile", "rules", "configs", "experiments", "profiles", "environment.yml")
 LINKED = ("topologies", "plotting", "patches")
-TINY = ("network=ci", "replicates=2", "warm_up=20 s", "measured=30 s")
+TINY = ("engine=cellsim", "network=ci", "replicates=2", "warm_up=20 s", "measured=30 s")
 TIMEOUT_S = 900
 """A machine may be busy with other things; a pipeline that hangs ends all the same."""
 
@@ -41,7 +41,15 @@ class Workspace:
 
     def command(self, *arguments: str, config: tuple[str, ...] = TINY) -> list[str]:
         """The command line of a pipeline on two cores."""
-        return [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", *config]
+        return [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--cores",
+            "2",
+            *arguments,
+            *(["--config", *config] if config else []),
+        ]
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; standard output and error together."""

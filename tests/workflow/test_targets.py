@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from pathlib import Path
+
+import yaml
 
 from tests.workflow.conftest import REPOSITORY, TINY, Workspace
 from tests.workflow.pair import QUESTION, workspace_with_pair
@@ -67,23 +70,41 @@ def test_snakemakes_catalogue_finds_the_pipeline_where_it_looks_for_it():
 
 
 MODULE = """
+configfile: "config.yaml"
+
 module torsweep:
     snakefile: "{snakefile}"
-    config: config
+    config: config["torsweep"]
 
 use rule * from torsweep as ts_*
 
 rule everything:
-    default_target: True
     input: rules.ts_refill_sweep.input
 """
 
 
-def test_another_workflow_uses_the_rules_by_names_of_its_own(tmp_path):
-    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=REPOSITORY / "Snakefile"))
-    other = Workspace(tmp_path)
-    jobs = other.planned_jobs("everything")
-    assert jobs["ts_run"] == 12 and jobs["ts_summarize"] == 1
-    listed = other.snakemake("--list-target-rules", config=TINY).stdout.splitlines()
+def outer_workflow(folder: Path, **keys: object) -> Workspace:
+    """A workflow that uses the rules by names of its own, with keys of its own beside theirs."""
+    (folder / "Snakefile").write_text(MODULE.format(snakefile=REPOSITORY / "Snakefile"))
+    tiny = dict(word.split("=", 1) for word in TINY)
+    (folder / "config.yaml").write_text(
+        yaml.safe_dump(
+            {"samples": ["a", "b"], "torsweep": {**tiny, "replicates": int(tiny["replicates"]), **keys}}
+        )
+    )
+    return Workspace(folder)
+
+
+def test_another_workflow_uses_the_rules_and_has_its_own_default_target(tmp_path):
+    other = outer_workflow(tmp_path)
+    planned = other.run(sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run").stdout
+    jobs = dict(re.findall(r"(?m)^(\w+) +(\d+)$", planned))
+    assert (jobs["everything"], jobs["ts_run"], jobs["ts_summarize"]) == ("1", "12", "1")
+    assert "ts_cell_trace" not in jobs
+    listed = other.snakemake("--list-target-rules", config=()).stdout.splitlines()
     assert "everything" in listed
     assert any(line.startswith("ts_refill_sweep (Does refilling token buckets") for line in listed)
+
+
+def test_the_keys_of_the_rules_are_those_that_the_module_is_given(tmp_path):
+    assert outer_workflow(tmp_path, replicates=1).planned_jobs("everything", config=())["ts_run"] == 6

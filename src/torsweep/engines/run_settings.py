@@ -51,7 +51,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
 
 def engine_tor_settings(engine: str, era: str, levels: Mapping[str, str]) -> TorSettings:
-    """The settings of tor as ``engine`` reads them: the model has the consensus parameters of an era built in.
+    """The settings of tor as ``engine`` reads them: the model has the parameters of an era's consensus in it.
 
     Raises InputError as :func:`~torsweep.config.eras.tor_settings` does, and where an era has another value
     than the model.
