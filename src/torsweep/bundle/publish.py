@@ -21,6 +21,7 @@ from torsweep.bundle.description import (
     require_whole,
     sums_text,
 )
+from torsweep.bundle.study import write_study_of
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_directory import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
@@ -30,7 +31,7 @@ from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
-from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
+from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import read_plan
 from torsweep.stats.likeness import own_public_tor
@@ -82,9 +83,10 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         public = own_public_tor(sources.summaries)
-        live_tor = f"summaries/{public.name}" if public else None
-        overrides = repeat_overrides(origin, experiment, settings, live_tor)
-        _write(folder / README_FILE, _readme(origin, experiment, overrides))
+        study = folder / "study"
+        missing = write_study_of(sources.experiment, experiment.name, origin.network, public, study)
+        overrides = repeat_overrides(origin, experiment, settings, public and public.name)
+        _write(folder / README_FILE, _readme(origin, missing, overrides))
         where = f"networks of {origin.network} in the engine {origin.engine}"
         title = f"{origin.experiment}, plan {origin.plan}: {where}"
         _write(folder / CITATION_FILE, citation_text(title, experiment.question, __version__, credit))
@@ -172,7 +174,9 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _readme(origin: Provenance, experiment: Experiment, overrides: Mapping[str, str]) -> str:
+def _readme(origin: Provenance, missing: Sequence[str], overrides: Mapping[str, str]) -> str:
+    first = ", after these have been put there:" if missing else ":"
+    listed = "".join(f"\n- {what}" for what in missing) + ("\n" if missing else "")
     return f"""# {origin.experiment}: {origin.plan}
 
 Made by torsweep with the engine {origin.engine}, in the era {origin.era}, on networks of `{origin.network}`.
@@ -184,10 +188,11 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `tables/`: every download of every run, and what each relay did, as Parquet
 - `experiment.yaml`: the question, the knobs and the claims
 - `provenance.json`: versions, networks, and what each run says about itself
+- `study/`: what repeats it: the experiment, the networks' configuration, patches, and figures of its own
 - `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 
-To make it again, in {repeat_place(experiment)}:
-
+To make it again with torsweep {__version__}, in the folder `study`{first}
+{listed}
     {repeat_command(overrides, origin.experiment)}
 """

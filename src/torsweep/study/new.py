@@ -86,21 +86,25 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
 def _texts(study: str, experiment: str) -> dict[str, str]:
     """What every study holds beside its experiments, by path."""
 
-    def template(name: str) -> str:
-        return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-    readme = string.Template(template("README.md")).substitute(
+    readme = string.Template(_template("README.md")).substitute(
         study=study,
         experiment=experiment,
         programs=Path(sys.executable).parent,
         cores=len(os.sched_getaffinity(0)),
     )
+    return {"README.md": readme, **shared_texts(), ".gitignore": _template("gitignore")}
+
+
+def shared_texts() -> dict[str, str]:
+    """What the pipeline needs in every study, by path; no path of this machine is in it."""
     return {
-        "README.md": readme,
-        SNAKEFILE: template(SNAKEFILE),
+        SNAKEFILE: _template(SNAKEFILE),
         str(PROFILE): (CHECKOUT / PROFILE).read_text(encoding="utf-8"),
-        ".gitignore": template("gitignore"),
     }
+
+
+def _template(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _write(file: Path, text: str) -> None:
