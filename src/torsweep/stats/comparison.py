@@ -138,7 +138,7 @@ class KindVerdict:
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """More networks: how many in all, and the change of the same download that they show with a chance of
     80 %, by the label of the row; empty where the spread is not known."""
 
@@ -202,7 +202,7 @@ class Comparison:
         return tuple(notes)
 
     @cached_property
-    def step(self) -> Step | None:
+    def step(self) -> NextStep | None:
         """Twice as many networks, where a kind of client is inconclusive; None where none is, or where they
         say nothing more of it."""
         open_kinds = [kind for kind in self.kinds if kind.verdict == INCONCLUSIVE]
@@ -210,7 +210,9 @@ class Comparison:
             return None
         networks = 2 * len(self.networks)
         same = [row for row in open_kinds[0].rows if row.of_most]
-        return Step(networks, {row.label: row.can_show[networks] for row in same if networks in row.can_show})
+        return NextStep(
+            networks, {row.label: row.can_show[networks] for row in same if networks in row.can_show}
+        )
 
 
 def is_comparison(asked: Sequence[Claim]) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from torsweep.config.replicates import MOST_REPLICATES
 from torsweep.errors import InputError
-from torsweep.stats.comparison import Step
+from torsweep.stats.comparison import NextStep
 from torsweep.stats.inference.power import size_text
 from torsweep.study.document import Setup
 from torsweep.study.play import Play
@@ -119,7 +119,7 @@ def _size(plan: Workload, networks: int) -> float:
     return plan.smallest_shown(networks) or float("inf")
 
 
-def next_line(plan: Workload, step: Step) -> str:
+def next_line(plan: Workload, step: NextStep) -> str:
     """What more networks would take, beside those that have run, and show."""
     seconds = plan.seconds(step.networks, SIDES * len(plan.experiment.seeds))
     return step.text(f"about {rounded_duration(seconds)}")

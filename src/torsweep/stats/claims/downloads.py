@@ -65,7 +65,7 @@ ClockStarts = Annotated[tuple[ClockStart, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
-class Between:
+class TimesBetween:
     """How a time changes between two levels: ``logs`` has for each of ``networks`` the logarithm of second
     over first, and ``differences_s`` second less first, NaN where a side has none. Of independent samples,
     ``logs`` are those of the second, ``reference`` those of the first, and there is one difference."""
@@ -83,12 +83,12 @@ def times_between(
     statistic: Estimand,
     levels: Levels,
     between: tuple[str, str],
-) -> Between:
+) -> TimesBetween:
     """How ``statistic`` of the clients of ``claim`` changes ``between`` two levels of its knob."""
     chosen_clients = analysis.once(perf_analysis) if claim.kind in PERF_KINDS else analysis
     if chosen_clients is None:
         seeds = tuple(analysis.provenance.seeds)
-        return Between(np.full(len(seeds), np.nan), np.full(len(seeds), np.nan), seeds)
+        return TimesBetween(np.full(len(seeds), np.nan), np.full(len(seeds), np.nan), seeds)
     of_kind = pl.col("kind").cast(pl.String) == claim.kind
     one, two = ({**levels, claim.knob: level} for level in between)
     runs = chosen_clients.once(quantiles_of_runs)
@@ -99,13 +99,13 @@ def times_between(
     seeds = tuple(networks)
     if statistic == PAIRED:
         streams = chosen_clients.once(measured_downloads).filter(of_kind)
-        return Between(*paired_changes(streams, metric, one, two, seeds), seeds)
+        return TimesBetween(*paired_changes(streams, metric, one, two, seeds), seeds)
     chosen = runs.filter(pl.col("metric") == metric.name, of_kind)
     pair = paired(chosen, f"{statistic}_s", one, two, networks)
     if not pair.independent:
-        return Between(pair.log_ratio, pair.difference_s, seeds)
+        return TimesBetween(pair.log_ratio, pair.difference_s, seeds)
     difference_s = np.array([pair.variant_s.mean() - pair.reference_s.mean()])
-    return Between(np.log(pair.variant_s), difference_s, (), np.log(pair.reference_s))
+    return TimesBetween(np.log(pair.variant_s), difference_s, (), np.log(pair.reference_s))
 
 
 def shared_networks(analysis: Analysis, levels: Levels, between: tuple[str, str]) -> pl.Series:
