@@ -53,6 +53,7 @@ SIGNATURE = "torsweep-report"
 """Stands in each page, as the name of what made it."""
 
 MOST_PICTURE_BYTES = 16 * MIB
+MOST_PATCH_BYTES = 10 * MIB
 DOTS_PER_INCH, CSS_PIXELS_PER_INCH = 300, 96
 """A PNG's; as SVG, the figures of whole curves are twice as large."""
 
@@ -85,6 +86,8 @@ class Page:
     networks: Networks
     likeness: Likeness
     experiment_yaml: str
+    patches: Mapping[str, str]
+    """The text of each patch that ``tors:`` names, by tor and file."""
     overrides: Mapping[str, str]
 
     @property
@@ -138,6 +141,7 @@ def gather(
         networks=describe_networks(networks, provenance, experiment.traffic),
         likeness=alike,
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
+        patches=_patches(experiment),
         overrides=repeat_overrides(provenance, experiment, settings or {}, alike.source),
     )
 
@@ -290,6 +294,14 @@ def _runs(provenance: Provenance) -> list[Row]:
 
 def _slug(title: str) -> str:
     return "-".join("".join(each if each.isalnum() else " " for each in title.lower()).split())
+
+
+def _patches(experiment: Experiment) -> dict[str, str]:
+    return {
+        f"{patch.name}, on the tor {name}": read_bytes(patch, MOST_PATCH_BYTES).decode(errors="replace")
+        for name, tor in experiment.tors.items()
+        for patch in tor.patches
+    }
 
 
 def _text(file: Path, most_bytes: int) -> str:

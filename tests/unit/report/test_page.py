@@ -252,3 +252,15 @@ def test_numbers_in_words():
     assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "-0.031 [-1.000, over 1,000]"
     assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"
     assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"
+
+
+def test_the_patches_of_a_tor_are_shown_as_they_are(plan, tmp_path):
+    patch = tmp_path / "kist-idle.patch"
+    patch.write_bytes("--- a/kist.c\n+++ b/kist.c\n-if (a < b)\n+if (a <= b) /* é */\n".encode("latin-1"))
+    experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
+    experiment.parent.mkdir()
+    tors = f"\ntors:\n  mine: {{source: debian, patches: [{patch}]}}\n"
+    experiment.write_text(EXPERIMENT.read_text() + tors)
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+    assert "Patch kist-idle.patch, on the tor mine" in page
+    assert "+if (a &lt;= b)" in page
