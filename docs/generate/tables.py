@@ -35,7 +35,7 @@ def summaries_page() -> list[str]:
     lines += [
         f"Beside these CSV files, a summary has `{CLAIMS_FILE}` (the verdicts), `{SUMMARY_TEXT}` (all of it"
         f" to read), `{SUMMARY_TABLES}` (the same for programs) and `{PLAN_FILE}` (what it was made from,"
-        " with checksums). An empty cell is a number that is not there.",
+        " with checksums). An empty cell is a number that is not there; a file without rows is left out.",
         "",
     ]
     for statistic in statistics().values():

@@ -63,12 +63,15 @@ class Source:
         return json.dumps(document, separators=(",", ":"))
 
     def has(self, name: str) -> bool:
-        """Whether the plan has the summary ``name``.csv."""
+        """Whether the plan has the summary ``name``.csv; one without rows has no file."""
         return (self.summaries / statistics()[name].file).is_file()
 
     def summary(self, name: str) -> pl.DataFrame:
-        """The summary ``name``.csv; raises InputError when it is missing."""
-        frame = statistics()[name].read(self.summaries)
+        """The summary ``name``.csv, which may have no rows; InputError where such a plan has none."""
+        statistic = statistics()[name]
+        if statistic.applies(self.provenance) and not self.has(name):
+            return statistic.as_frame([], self.provenance.knobs)
+        frame = statistic.read(self.summaries)
         is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
         return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 

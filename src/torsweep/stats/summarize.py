@@ -1,9 +1,9 @@
 """The summary of a plan: every statistic that its runs allow, the verdicts on its claims, and a text to read.
 
 In: the tables of a plan (:mod:`torsweep.runsets.collect`) and its experiment. Out, in one folder: a CSV file
-for each :class:`~torsweep.stats.statistic.Statistic` that applies; ``claims.json``, a verdict for each claim;
-``summary.md``, all of it to read, and ``summary.json``, the same for the page; and ``plan.json``, written
-last: what the tables were collected from, the baseline, and the checksums of all other files.
+for each :class:`~torsweep.stats.statistic.Statistic` that has rows; ``claims.json``, a verdict for each
+claim; ``summary.md``, all of it to read, and ``summary.json``, the same for the page; and ``plan.json``,
+written last: what the tables were collected from, the baseline, and the checksums of all other files.
 """
 
 from __future__ import annotations
@@ -134,16 +134,16 @@ def write_summary(summary: Summary, out: Path) -> None:
     own_folder(out, SUMMARIES_FOLDER)
     for left in out.glob("*.csv"):
         left.unlink()
-    for name, frame in summary.frames.items():
-        write_csv(frame, out / statistics()[name].file)
+    files = {name: statistics()[name].file for name, frame in summary.frames.items() if frame.height}
+    for name, file in files.items():
+        write_csv(summary[name], out / file)
     document = claims_file(summary.analysis).model_dump_json()
     write_text(out / CLAIMS_FILE, json.dumps(json.loads(document), indent=1, ensure_ascii=False) + "\n")
     shown = shown_summary(summary)
     write_text(out / SUMMARY_TEXT, shown.markdown)
     write_text(out / SUMMARY_TABLES, json.dumps(asdict(shown), indent=1, ensure_ascii=False) + "\n")
     plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.analysis.baseline)}
-    files = [*(statistics()[name].file for name in summary.frames), CLAIMS_FILE, SUMMARY_TEXT, SUMMARY_TABLES]
-    plan = with_checksums(plan, out, sorted(files))
+    plan = with_checksums(plan, out, sorted([*files.values(), CLAIMS_FILE, SUMMARY_TEXT, SUMMARY_TABLES]))
     write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 

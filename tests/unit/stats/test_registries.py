@@ -106,7 +106,11 @@ def test_a_test_of_one_file_is_accepted_and_judged(tables, tmp_path):
 
 def test_what_is_written_is_read_back_as_it_was(summary, tmp_path):
     write_summary(summary, tmp_path)
+    empty = {name for name, frame in summary.frames.items() if frame.is_empty()}
+    assert empty == {name for name in summary.frames if not (tmp_path / statistics()[name].file).exists()}
     for name, frame in summary.frames.items():
+        if name in empty:
+            continue
         found = statistics()[name].read(tmp_path)
         assert found.schema == frame.schema, name
         assert found.null_count().rows() == frame.null_count().rows(), name
