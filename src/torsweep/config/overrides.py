@@ -15,6 +15,7 @@ from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanN
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
 from torsweep.config.replicates import Number, Precision
+from torsweep.errors import InputError
 from torsweep.formats.files import require_regular
 
 LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
@@ -72,6 +73,10 @@ class Overrides(Section):
     def read(cls, config: Mapping[str, Any]) -> Overrides:
         """The overrides in ``config``; InputError for an unknown key, a value out of bounds, no network
         or no file of this name."""
+        if isinstance(number := config.get("network"), int | float):
+            problem = "is a number, which Snakemake makes of a name of digits"
+            accepted = "--configfile FILE with the name in quotes, network: '2024_06'; or a name with letters"
+            raise InputError(problem, file="--config", key="network", value=number, accepted=accepted)
         overrides = validate(cls, config, "--config")
         if overrides.network is not None:
             network_path(overrides.network)
