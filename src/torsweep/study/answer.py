@@ -1,6 +1,6 @@
 """The answer of a comparison as a text to paste into a merge request, and as JSON.
 
-In: what a comparison says, and the study. Out: :class:`Answer`: the sentence, the table, and in what it was
+In: what a comparison says, and the study. Out: :class:`ComparisonAnswer`: the sentence, the table, and in what it was
 found: both tors, networks, machine, the command, and how far runs of one tor are apart by chance.
 """
 
@@ -39,7 +39,7 @@ ANSWER_FILE = "answer.md"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ComparisonAnswer:
     """What is said, ``about`` what, and by name the ``facts`` that it was found with."""
 
     about: str
@@ -89,10 +89,10 @@ class Answer:
         return any(holds[condition] for condition in conditions)
 
 
-def answer_of(plan: Workload, said: Comparison, about: str) -> Answer:
+def answer_of(plan: Workload, said: Comparison, about: str) -> ComparisonAnswer:
     """The answer of the study that ``plan`` has played."""
     document = plan.play.study.document
-    return Answer(about, said, dict(_facts(plan, said)), document["report"]["source"])
+    return ComparisonAnswer(about, said, dict(_facts(plan, said)), document["report"]["source"])
 
 
 def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from torsweep.config.experiment import MAIN_PLAN
 from torsweep.pipeline.tree import PlanPath
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import Comparison, comparison
-from torsweep.study.answer import Answer, answer_of
+from torsweep.study.answer import ComparisonAnswer, answer_of
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
@@ -84,12 +84,12 @@ def test_json_has_the_numbers_of_the_block(plan: Workload) -> None:
     ],
 )
 def test_what_is_worse_for_some_is_worse(bounds: dict[str, tuple[float, float]], worse: bool) -> None:
-    answer = Answer("x", said(**bounds), {}, COMMAND)
+    answer = ComparisonAnswer("x", said(**bounds), {}, COMMAND)
     assert answer.fails(["worse"]) is worse
     assert not answer.fails([])
 
 
 def test_the_block_stands_beside_the_page(tmp_path: Path) -> None:
-    file = Answer("a_b, against c", said(), {}, COMMAND).write(tmp_path / "new" / "page.html")
+    file = ComparisonAnswer("a_b, against c", said(), {}, COMMAND).write(tmp_path / "new" / "page.html")
     assert file == tmp_path / "new" / "answer.md"
     assert file.read_text().startswith("**a\\_b, against c**")
