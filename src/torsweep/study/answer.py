@@ -1,7 +1,7 @@
 """The answer of a comparison as a text to paste into a merge request, and as JSON.
 
-In: what a comparison says, and the study. Out: :class:`ComparisonAnswer`: the sentence, the table, and in what it was
-found: both tors, networks, machine, the command, and how far runs of one tor are apart by chance.
+In: what a comparison says, and the study. Out: :class:`ComparisonAnswer`: the sentence, the table, and in
+what it was found: both tors, networks, machine, the command, and how far runs of one tor are apart by chance.
 """
 
 from __future__ import annotations
