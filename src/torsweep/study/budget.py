@@ -19,7 +19,7 @@ from torsweep.stats.comparison import NextStep
 from torsweep.stats.inference.power import size_text
 from torsweep.study.document import Setup
 from torsweep.study.play import Play
-from torsweep.study.workload import SIDES, Workload
+from torsweep.study.workload import MOST_PROMISED, SIDES, Workload
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, parse_quantity, rounded_duration
 
 NETWORKS, WITHIN, SHOWS = "--networks", "--within", "--shows"
@@ -141,7 +141,8 @@ def better_spent(plan: Workload, networks: int) -> str:
     if not number or size is None:
         return ""
     instead = f"{number} networks measured for {rounded_duration(measured_s)} would show"
-    return f"{instead} {size_text(best)} in the time in which {networks} show {size_text(size)}"
+    otherwise = f"show {size_text(size)}" if size <= MOST_PROMISED else "promise nothing"
+    return f"{instead} {size_text(best)} in the time in which {networks} {otherwise}"
 
 
 CLEARLY = 0.9

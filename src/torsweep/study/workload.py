@@ -36,10 +36,13 @@ from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.tor.build import require_buildable
-from torsweep.units import SECOND_NS, rounded_duration
+from torsweep.units import SECOND_NS, counted, rounded_duration
 
 SIDES = 2
 """Runs on each network."""
+
+MOST_PROMISED = 1.0
+"""Relative changes above this are no promise: twice as long."""
 
 LATEST = 16
 """Finished runs, the latest ones, that say how long a run takes here."""
@@ -222,6 +225,9 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
         f"{size_text(size)} ({KIND_NAMES[kind]}, {BYTES[metric]})"
         for (kind, metric), (size, _) in shown.items()
     )
+    if all(size > MOST_PROMISED for size, _ in shown.values()):
+        yield f"shows     a change may be shown, but none is promised by {counted(networks, 'network')}"
+        return
     yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
     engine, experiment = plan.play.engine, plan.experiment
     bases: dict[str, list[str]] = {}
