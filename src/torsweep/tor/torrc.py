@@ -337,7 +337,8 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
             raise InputError(problem, key="tor.congestion")
     else:
         parameters["cc_sendme_inc"] = SENDME_INCREMENT_CELLS
-    return {"bwweightscale": 10_000, **settings.consensus, **parameters}
+    of_era = {name: value for name, value in settings.consensus.items() if name not in _STATED_BY_TOR}
+    return {"bwweightscale": 10_000, **of_era, **parameters}
 
 
 def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[str, str]:
