@@ -34,8 +34,8 @@ def test_run_json_states_everything(network, tmp_path):
         "variant": {"refill_interval": "10ms", "circuit_policy": "round_robin"},
         "network": "../../networks/tiny/7",
         "seed": 7,
-        "warm_up_ns": 240_000_000_000,
-        "duration_ns": 960_000_000_000,
+        "warm_up_ns": 1_200_000_000_000,
+        "duration_ns": 2_100_000_000_000,
         "client_start_window_ns": 60_000_000_000,
         "tor": {
             "refill": {
