@@ -73,7 +73,7 @@ def _finished(monkeypatch, tmp_path, warm_up_s, measured_s):
     return folder
 
 
-OWN, TRY_OUT = (4 * 60, 12 * 60), (60, 20)
+OWN, TRY_OUT = (20 * 60, 15 * 60), (60, 20)
 """What refill_sweep lasts, and what somebody tries: warm-up and measured, in seconds."""
 
 
@@ -102,7 +102,7 @@ def test_a_finished_run_is_replaced_only_when_that_is_asked_for(
 @pytest.mark.parametrize(
     ("standing", "config", "durations"),
     [
-        (OWN, {"measured": "720 s", "warm_up": "240 s"}, ""),
+        (OWN, {"measured": "900 s", "warm_up": "1200 s"}, ""),
         (TRY_OUT, {}, ""),
         (TRY_OUT, {"warm_up": "60 s", "measured": "20000 ms"}, "--set 'warm_up=60 s' --set 'measured=20 s'"),
         (TRY_OUT, {"warm_up": "60 s", "measured": "30 s"}, "--set 'warm_up=60 s' --set 'measured=30 s'"),
