@@ -1,8 +1,8 @@
 """Derive the sampler's tables from a folder of measurements.
 
 In: ``--data``, a folder laid out as SOURCES.md says, which stays where it is. Out: ``latency/``,
-``bandwidth/``, ``relays/``, ``countries/`` and ``validation/`` beside this file, each with small tables of
-fitted parameters or quantiles that hold no address, no fingerprint and no copy of a measurement, and
+``bandwidth/``, ``relays/``, ``countries/``, ``validation/`` and ``history/`` beside this file, each with
+small tables of fitted parameters, quantiles or medians that hold no address and no fingerprint, and
 ``errors.json`` with the numbers that SOURCES.md quotes. KIND is one of ``DERIVATIONS``.
 
     python topologies/derive.py --data DIR [--only KIND]
@@ -20,6 +20,7 @@ import latency_model
 import network_of_2019
 import onionperf_quantiles
 import relay_populations
+import torperf_2009
 
 HERE = Path(__file__).parent
 DERIVATIONS = {
@@ -29,6 +30,7 @@ DERIVATIONS = {
     "relays": ("relays", relay_populations.derive),
     "network_of_2019": ("relays", network_of_2019.derive),
     "validation": ("validation", onionperf_quantiles.derive),
+    "history": ("history", torperf_2009.derive),
 }
 """The folder, of ``--data`` and beside this file, and the derivation of each kind of table."""
 

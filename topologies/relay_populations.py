@@ -1,4 +1,4 @@
-"""Relay populations: ``2012``, ``2024`` and ``2024-all``.
+"""Relay populations: ``2012``, ``2024`` and ``2024-all``, and two that differ in weights alone.
 
 In: the consensus of 24 October 2011 (positions, weights), relays of April 2012 with rate, burst and
 observed bandwidth, and the relays of May 2024 as tornettools stages them. Out: populations of synthetic
@@ -15,7 +15,9 @@ has. The factor's spread is that of weight over usable capacity, weighted by wei
 drawn from each stratum of its position. *2024-all.* The same, with as many strata in each position as the
 median consensus has relays there, and each relay of the month counts by how much of it it was running: the
 strata together are the relays that run at the same time. In all three, every rate of a relay is scaled by
-one log-normal factor, which keeps whether its bucket binds.
+one log-normal factor, which keeps whether its bucket binds. *2009-claimed, 2009-measured.* The relays of
+April 2012 carry what measured weights say; their weights are what relays claimed, the lower of observed
+bandwidth and rate, or what was measured. Positions are drawn in the proportions of the consensus.
 """
 
 from __future__ import annotations
@@ -52,9 +54,11 @@ def derive(data: Path, out: Path) -> dict:
     write_population(new, out / "2024.json")
     whole = _population_2024_all(staged)
     write_population(whole, out / "2024-all.json")
+    weights_of_2009 = _populations_2009(directory, profiles, out)
     rates_of_profiles = np.concatenate(list(profiles.values()))[:, 1:4] * _KIB
     return {
         "2012": {"documents": _summary(rates_of_profiles), "population": _summary(_rates(old))},
+        "2009-claimed over 2009-measured, sd of the log": weights_of_2009,
         "2012 relays by position": {name: len(weights) for name, weights in directory.items()},
         "2012 weight share": old.weight_share,
         "2024": {"documents": _summary(staged["rates"]), "population": _summary(_rates(new))},
@@ -146,6 +150,37 @@ def _population_2012(directory: dict[str, np.ndarray], profiles: dict[bool, np.n
         shares((position, float(found.sum())) for position, found in directory.items()),
         origin,
     )
+
+
+def _populations_2009(directory: dict[str, np.ndarray], profiles: dict[bool, np.ndarray], out: Path) -> float:
+    """Write ``2009-claimed`` and ``2009-measured``; the sd of the log of their weights' ratio."""
+    random = np.random.default_rng(_SEED)
+    rows, positions = [], []
+    for is_exit, of_class in profiles.items():
+        names = [name for name in POSITIONS if ("exit" in name) == is_exit]
+        many = np.array([len(directory[name]) for name in names])
+        positions += [names[pick] for pick in random.choice(len(names), len(of_class), p=many / many.sum())]
+        rows.append(of_class)
+    measured, observed, rate, _ = np.concatenate(rows).T
+    claimed = np.minimum(observed, rate)
+    measured = measured * claimed.sum() / measured.sum()
+    blur = np.exp(random.normal(0, _BLUR_SIGMA, len(measured)))
+    for name, weights in (("claimed", claimed), ("measured", measured)):
+        relays = []
+        for position, weight, carried in zip(positions, weights * blur, measured * blur, strict=True):
+            held = max(1, round(float(carried) * _KIB))
+            relays.append(PopulationRelay(position, max(1, round(float(weight))), held, held, held))
+        origin = {
+            "relays": "relay samples of 2012-04-04 (Shadow 1.x), which carry what their measured weight says",
+            "weights": name,
+            "method": "synthetic, see SOURCES.md",
+        }
+        count, weight_share = (
+            shares((position, float(getattr(np, how)(found))) for position, found in directory.items())
+            for how in ("size", "sum")
+        )
+        write_population(Population(tuple(relays), count, weight_share, origin), out / f"2009-{name}.json")
+    return round(float(np.std(np.log(claimed / measured))), 3)
 
 
 def _with_weights_that_fit(
