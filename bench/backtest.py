@@ -1,0 +1,412 @@
+"""The score of predictions of what changes of tor did to its users.
+
+In: experiments/backtest/predictions.yaml; trees of results with summaries of its runs; files of Tor Metrics
+about the public network. Out, in docs/tables: backtest_runs.csv and backtest_public.csv, and of both
+backtest_effects.csv and backtest_score.csv. Of runs and files that are not named, the tables keep their rows.
+
+    python -m bench.backtest --results DIR... --public FILE...
+
+Ratios are natural logarithms of after / before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from torsweep.config.reading import Section, validate
+from torsweep.config.variant import Variant
+from torsweep.formats.yaml_file import read_yaml
+from torsweep.runsets.public_change import ALL_SOURCES, Event, changes, read_series
+from torsweep.stats.inference.intervals import t_interval
+
+ROOT = Path(__file__).resolve().parent.parent
+PREDICTIONS = Path("experiments/backtest/predictions.yaml")
+TABLES = Path("docs/tables")
+QUANTITIES = {
+    "round_trip": "round trip",
+    "50kib": "50 KiB",
+    "1mib": "1 MiB",
+    "5mib": "5 MiB",
+    "web_mean": "web, mean",
+    "web_p90": "web, 90th percentile",
+    "no_progress": "web, no progress",
+}
+PUBLIC_QUANTITIES = tuple(QUANTITIES)[:4]
+SIZES = PUBLIC_QUANTITIES[1:]
+_CONFIDENCE = 0.9
+_MODEL = "cellsim"
+
+COLUMNS = {
+    "runs": (
+        *("row", "engine", "network", "quantity", "networks", "ratio", "low", "high"),
+        *("predicted_low", "predicted_high", "inside", "predicted_on", "ran_on"),
+    ),
+    "public": (*("row", "quantity", "source", "days", "ratio", "low", "high", "sd", "placebos", "apart"),),
+    "effects": (
+        *("row", "engine", "network", "networks", "predicted_on", "ran_on"),
+        *(*QUANTITIES, "outside"),
+    ),
+    "score": (
+        *("row", "change", "quantity", "known", "public", "public_sd", "no_change_error", "published_error"),
+        *(f"{who}{what}" for who in ("model", "real") for what in ("", "_sign", "_error", "_covers")),
+    ),
+}
+"""Columns of docs/tables/backtest_NAME.csv."""
+
+Bounds = Annotated[tuple[float, float], Field(min_length=2, max_length=2)]
+
+
+class Sides(Section):
+    """The two variants of a plan."""
+
+    experiment: str
+    plan: str
+    before: str
+    after: str
+
+
+class PredictedRuns(Section):
+    """Runs of one engine, and what was predicted of them; of two ``networks`` where a side has its own."""
+
+    sides: Sides
+    engine: str
+    era: str
+    network: str | None = None
+    networks: Mapping[str, str] = {}
+    seeds: tuple[int, int]
+    predicted: Mapping[str, Bounds]
+    note: str = ""
+
+    def network_of(self, side: str) -> str:
+        """The configuration of the network of a side."""
+        return self.networks.get(side) or str(self.network)
+
+
+class Published(Section):
+    """What is said of the public outcome: the direction of a quantity, or its log ratio."""
+
+    statement: str
+    sign: Mapping[str, int] = {}
+    log_ratio: Mapping[str, float] = {}
+
+
+class Row(Section):
+    """A change of the public network, as predictions.yaml has it."""
+
+    change: str
+    before_ends: date | None = None
+    after_starts: date | None = None
+    window_days: int = 28
+    quiet: bool = False
+    dates: str
+    why: str
+    published: Published
+    seen_before: str
+    public: Mapping[str, Bounds]
+    runs: tuple[PredictedRuns, ...]
+
+    @property
+    def event(self) -> Event | None:
+        """Its dates; None where they are not known."""
+        if self.before_ends is None or self.after_starts is None:
+            return None
+        return Event(self.before_ends, self.after_starts)
+
+
+class Predictions(Section):
+    """All rows by name."""
+
+    rows: Mapping[str, Row]
+
+
+def read_predictions(file: Path) -> dict[str, Row]:
+    """The rows of ``file``; InputError for a key or value that is none."""
+    return dict(validate(Predictions, read_yaml(file), file).rows)
+
+
+def predicted_on(file: Path) -> dict[str, list[str]]:
+    """For each row when its intervals came into git: that of the public outcome, then those of its runs."""
+    command = ["git", "blame", "--line-porcelain", file.name]
+    blamed = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=True).stdout
+    days: dict[str, list[str]] = {}
+    row, at = "", ""
+    for line in blamed.splitlines():
+        if line.startswith("author-time "):
+            at = datetime.fromtimestamp(int(line.split()[1]), UTC).strftime("%Y-%m-%d %H:%M")
+        elif named := re.match(r"\t  (\w+):$", line):
+            row = named[1]
+        elif re.match(r"\t +(public|predicted): \{", line):
+            days.setdefault(row, []).append(at)
+    return days
+
+
+def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, float]]:
+    """Each quantity by seed; empty where the summary is not there, or lacks the variant."""
+    sides = runs.sides
+    place = Path(sides.experiment, runs.engine, runs.era, runs.network_of(side), sides.plan)
+    folder = results / "summaries" / place
+    variant = dict(Variant.parse(getattr(sides, side)).levels)
+    if not (folder / "perf_medians.csv").is_file():
+        return {}
+
+    def rows(file: str, **more: str) -> pl.DataFrame:
+        table = pl.read_csv(folder / file, infer_schema_length=None)
+        return table.filter(
+            *(pl.col(key).cast(pl.String) == value for key, value in {**variant, **more}.items())
+        )
+
+    def by_seed(table: pl.DataFrame, column: str) -> dict[int, float]:
+        return {int(seed): float(value) for seed, value in table.select("seed", column).drop_nulls().rows()}
+
+    found = {
+        size: by_seed(rows("perf_medians.csv", metric="ttlb", kind=f"perf_{size}"), "median_s")
+        for size in SIZES
+    }
+    if not found["5mib"]:
+        return {}
+    of_kinds = [
+        by_seed(rows("perf_medians.csv", metric="ttfb_after_command", kind=f"perf_{size}"), "median_s")
+        for size in SIZES
+    ]
+    seeds = set.intersection(*(set(of_kind) for of_kind in of_kinds))
+    found["round_trip"] = {
+        seed: float(np.exp(np.mean([np.log(of_kind[seed]) for of_kind in of_kinds]))) for seed in seeds
+    }
+    web = rows("medians.csv", metric="ttlb", kind="web")
+    found |= {"web_mean": by_seed(web, "mean_s"), "web_p90": by_seed(web, "p90_s")}
+    stalled = rows("measures.csv", measure="clients_stalled", group="web")
+    if stalled.height:
+        # Of all networks together.
+        found["no_progress"] = {0: float(stalled["mean"][0]) * 100}
+    return found
+
+
+def _ran_on(results: Path, runs: PredictedRuns) -> str:
+    """When the first of the runs was finished."""
+    sides = runs.sides
+    written = [
+        file.stat().st_mtime
+        for side in ("before", "after")
+        for file in (
+            results / "runs" / sides.experiment / runs.engine / runs.era / runs.network_of(side)
+        ).glob(f"*/{getattr(sides, side)}/provenance.json")
+    ]
+    return datetime.fromtimestamp(min(written), UTC).strftime("%Y-%m-%d %H:%M") if written else ""
+
+
+def effects(
+    rows: Mapping[str, Row], trees: Sequence[Path], predicted: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    """The rows of backtest_runs.csv that the ``trees`` of results have."""
+    found = []
+    for name, row in rows.items():
+        for number, runs in enumerate(row.runs):
+            for tree in trees:
+                before, after = (_side(tree, runs, side) for side in ("before", "after"))
+                if not before or not after:
+                    continue
+                network = runs.network or " and ".join(runs.networks.values())
+                head = {"row": name, "engine": runs.engine, "network": network}
+                dates = {
+                    "predicted_on": predicted[name][number + 1] if runs.predicted else "",
+                    "ran_on": _ran_on(tree, runs),
+                }
+                found += [head | _effect(key, runs, before, after) | dates for key in QUANTITIES]
+    return found
+
+
+def _effect(key: str, runs: PredictedRuns, *sides: Mapping[str, Mapping[int, float]]) -> dict[str, Any]:
+    before, after = (side.get(key, {}) for side in sides)
+    seeds = sorted(before.keys() & after.keys())
+    difference = [
+        after[seed] - before[seed] if key == "no_progress" else float(np.log(after[seed] / before[seed]))
+        for seed in seeds
+    ]
+    interval = t_interval(difference, _CONFIDENCE)
+    low, high = runs.predicted.get(key, (np.nan, np.nan))
+    numbers = {
+        "ratio": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "predicted_low": low,
+        "predicted_high": high,
+    }
+    inside = "" if not seeds or np.isnan(low) else "yes" if low <= interval.mean <= high else "no"
+    many = "" if key == "no_progress" else len(seeds)
+    return {"quantity": key, "networks": many} | _rounded(numbers) | {"inside": inside}
+
+
+def public_effects(rows: Mapping[str, Row], files: Sequence[Path]) -> list[dict[str, Any]]:
+    """The rows of backtest_public.csv that ``files`` have: those of changes whose two windows they cover."""
+    series = read_series(files)
+    events = [row.event for row in rows.values() if row.event and not row.quiet]
+    found = []
+    for name, row in rows.items():
+        for one in changes(series, row.event, events, row.window_days) if row.event else ():
+            if np.isfinite(one.log_ratio):
+                numbers = {"ratio": one.log_ratio, "low": one.low, "high": one.high, "sd": one.placebo_sd}
+                days = f"{one.days_before} and {one.days_after}"
+                found.append(
+                    {"row": name, "quantity": one.quantity, "source": one.source, "days": days}
+                    | _rounded(numbers)
+                    | {"placebos": one.placebos, "apart": one.apart}
+                )
+    return found
+
+
+def score(
+    rows: Mapping[str, Row],
+    runs: Sequence[Mapping[str, Any]],
+    public: Sequence[Mapping[str, Any]],
+    predicted: Mapping[str, list[str]],
+) -> list[dict[str, Any]]:
+    """A row for each change and quantity of which the public outcome is measured, or its direction stated;
+    and one for each other change."""
+    found = []
+    for name, row in rows.items():
+        seen = {one["quantity"]: one for one in public if one["row"] == name and one["source"] == ALL_SOURCES}
+        known = [key for key in PUBLIC_QUANTITIES if key in seen or key in row.published.sign]
+        for key in known:
+            found.append(_graded(name, row, key, seen.get(key), runs))
+        if not known:
+            waits = f"predicted on {predicted[name][0]}, outcome not looked at"
+            found.append({"row": name, "change": row.change, "known": waits})
+    return found
+
+
+def _graded(
+    name: str, row: Row, key: str, seen: Mapping[str, Any] | None, runs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    graded: dict[str, Any] = {"row": name, "change": row.change, "quantity": QUANTITIES[key]}
+    sign: float = row.published.sign.get(key, 0)
+    if seen:
+        ratio, sd = float(seen["ratio"]), float(seen["sd"] or "nan")
+        sign = np.sign(ratio) if abs(ratio) > 2 * sd else 0
+        graded |= {
+            "known": "measured",
+            "public": _text(seen),
+            "public_sd": seen["sd"],
+            "no_change_error": abs(ratio),
+        }
+        if (published := row.published.log_ratio.get(key)) is not None:
+            graded["published_error"] = round(abs(published - ratio), 3)
+    else:
+        graded |= {"known": "a statement", "public": "shorter" if sign < 0 else "longer"}
+    for who in ("model", "real"):
+        of_engine = [
+            one
+            for one in runs
+            if (one["row"], one["quantity"]) == (name, key)
+            and one["predicted_on"]
+            and (one["engine"] == _MODEL) == (who == "model")
+        ]
+        for one in of_engine[:1]:
+            graded |= {who: _text(one), f"{who}_sign": _sign_grade(one, sign)}
+            if seen:
+                graded[f"{who}_error"] = round(abs(float(one["ratio"]) - float(seen["ratio"])), 3)
+                graded[f"{who}_covers"] = _covers(one, float(seen["ratio"]))
+    return graded
+
+
+def _sign_grade(one: Mapping[str, Any], sign: float) -> str:
+    """Whether an effect has the ``sign`` of the public one; an interval that has 0 in it shows none."""
+    if not sign:
+        return "not judged"
+    way = "right" if float(one["ratio"]) * sign > 0 else "wrong"
+    shown = one["low"] not in ("", None) and float(one["low"]) * float(one["high"]) > 0
+    return way if shown else f"{way}, not shown"
+
+
+def _covers(one: Mapping[str, Any], ratio: float) -> str:
+    if one["low"] in ("", None):
+        return ""
+    return "yes" if float(one["low"]) <= ratio <= float(one["high"]) else "no"
+
+
+def _text(one: Mapping[str, Any]) -> str:
+    """``−0.05 [−0.07, −0.03]``, without bounds where there are none."""
+    words = [
+        f"{float(one[key]):+.2f}".replace("-", "−")
+        for key in ("ratio", "low", "high")
+        if one[key] not in ("", None)
+    ]
+    return words[0] + (f" [{words[1]}, {words[2]}]" if len(words) == 3 else "")
+
+
+def wide(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The effects of each set of runs in one row, as text, and which were inside of their predictions."""
+    of_runs: dict[tuple[str, ...], dict[str, Any]] = {}
+    for one in runs:
+        place = tuple(str(one[key]) for key in ("row", "engine", "network"))
+        line = of_runs.setdefault(
+            place,
+            {key: one[key] for key in ("row", "engine", "network", "predicted_on", "ran_on")}
+            | {"networks": "", "outside": []},
+        )
+        line["networks"] = line["networks"] or one["networks"]
+        line[str(one["quantity"])] = _text(one) if one["ratio"] not in ("", None) else ""
+        if one["inside"] == "no":
+            line["outside"].append(QUANTITIES[str(one["quantity"])])
+    for line in of_runs.values():
+        line["outside"] = ", ".join(line["outside"]) or "none"
+    return list(of_runs.values())
+
+
+def _rounded(numbers: Mapping[str, float]) -> dict[str, Any]:
+    return {key: round(float(value), 4) if np.isfinite(value) else "" for key, value in numbers.items()}
+
+
+def _kept(file: Path, fresh: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """``fresh`` in front of the rows of ``file`` about something else."""
+    if not file.is_file():
+        return [dict(row) for row in fresh]
+    anew = {tuple(str(row[key]) for key in keys) for row in fresh}
+    with file.open(newline="", encoding="utf-8") as lines:
+        old = [row for row in csv.DictReader(lines) if tuple(row[key] for key in keys) not in anew]
+    return [*(dict(row) for row in fresh), *old]
+
+
+def _write(file: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, columns, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Write the tables."""
+    parser = argparse.ArgumentParser(description="The score of predictions of tor's own changes.")
+    parser.add_argument("--results", type=Path, nargs="*", default=[], help="trees of results")
+    parser.add_argument("--public", type=Path, nargs="*", default=[], help="files about the public network")
+    arguments = parser.parse_args()
+    rows = read_predictions(ROOT / PREDICTIONS)
+    order = list(rows)
+    predicted = predicted_on(ROOT / PREDICTIONS)
+    fresh = effects(rows, arguments.results, predicted)
+    runs = _kept(ROOT / TABLES / "backtest_runs.csv", fresh, ("row", "engine", "network"))
+    seen = public_effects(rows, arguments.public) if arguments.public else []
+    public = _kept(ROOT / TABLES / "backtest_public.csv", seen, ("row", "quantity"))
+    for table in (runs, public):
+        table.sort(key=lambda one: order.index(str(one["row"])))
+    for name, of_table in {
+        "runs": runs,
+        "public": public,
+        "effects": wide(runs),
+        "score": score(rows, runs, public, predicted),
+    }.items():
+        _write(ROOT / TABLES / f"backtest_{name}.csv", COLUMNS[name], of_table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The score of predictions, from made effects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from bench.backtest import (
+    PREDICTIONS,
+    PUBLIC_QUANTITIES,
+    QUANTITIES,
+    ROOT,
+    effects,
+    predicted_on,
+    public_effects,
+    read_predictions,
+    score,
+    wide,
+)
+from torsweep.config.experiment import load_experiment
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError
+
+ROWS = read_predictions(ROOT / PREDICTIONS)
+DATES = {name: ["2026-11-28 14:13"] * (1 + len(row.runs)) for name, row in ROWS.items()}
+
+
+def test_each_row_names_variants_of_its_plan_and_networks_that_are_there() -> None:
+    for row in ROWS.values():
+        assert set(row.public) <= set(PUBLIC_QUANTITIES)
+        for runs in row.runs:
+            assert set(runs.predicted) <= set(QUANTITIES)
+            plan = load_experiment(ROOT / "experiments" / runs.sides.experiment / "experiment.yaml").plan(
+                runs.sides.plan
+            )
+            for side in ("before", "after"):
+                assert Variant.parse(getattr(runs.sides, side)) in plan.variants
+                assert (ROOT / f"configs/networks/{runs.network_of(side)}.yaml").is_file()
+
+
+def test_a_prediction_has_the_day_on_which_it_was_written_not_the_one_of_a_later_change(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "predictions.yaml"
+    public, runs = "    public: {1mib: [0, 1]}\n", "    runs:\n        predicted: {1mib: [0, 1]}\n"
+    text = f"rows:\n  one:\n    change: a\n{public}{runs}"
+
+    def commit(content: str, day: str) -> None:
+        file.write_text(content)
+        names = {"GIT_AUTHOR_NAME": "a", "GIT_COMMITTER_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "EMAIL": "a@b"}
+        dates = {"GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": "2026-01-09T12:00:00Z"}
+        for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "-"]):
+            subprocess.run(["git", *command], cwd=tmp_path, check=True, env={**os.environ, **names, **dates})
+
+    commit(text, "2026-01-01")
+    commit(
+        text.replace("change: a", "change: b").replace("public: {1mib: [0, 1]}", "public: {1mib: [0, 2]}"),
+        "2026-01-05",
+    )
+    assert predicted_on(file) == {"one": ["2026-01-05 12:00", "2026-01-01 12:00"]}
+
+
+def _results(tree: Path) -> None:
+    """Summaries of KIST's interval on two networks: 5 MiB take a fifth less, and all else is the same."""
+    folder = tree / "summaries/backtest/shadow/2019/backtest_small/main"
+    folder.mkdir(parents=True)
+    levels = [("kist_10ms", 10.0), ("kist_2ms", 8.0)]
+    perf = [
+        {
+            "metric": metric,
+            "kind": kind,
+            "scheduler": scheduler,
+            "congestion": "fixed",
+            "seed": seed,
+            "median_s": time,
+        }
+        for scheduler, slow in levels
+        for seed in (1, 2)
+        for metric in ("ttlb", "ttfb_after_command")
+        for kind in ("perf_50kib", "perf_1mib", "perf_5mib")
+        for time in [slow * seed if (metric, kind) == ("ttlb", "perf_5mib") else 1.0 * seed]
+    ]
+    web = [
+        {
+            "metric": "ttlb",
+            "kind": "web",
+            "scheduler": scheduler,
+            "congestion": "fixed",
+            "seed": seed,
+            "mean_s": 5.0,
+            "p90_s": 9.0,
+        }
+        for scheduler, _ in levels
+        for seed in (1, 2)
+    ]
+    stalled = [
+        {
+            "measure": "clients_stalled",
+            "group": "web",
+            "scheduler": scheduler,
+            "congestion": "fixed",
+            "mean": slow / 100,
+        }
+        for scheduler, slow in levels
+    ]
+    for name, rows in {"perf_medians": perf, "medians": web, "measures": stalled}.items():
+        pl.DataFrame(rows).write_csv(folder / f"{name}.csv")
+
+
+def _effects(tmp_path: Path) -> list[dict[str, Any]]:
+    _results(tmp_path)
+    return effects(ROWS, [tmp_path], DATES)
+
+
+def test_effects_are_log_ratios_over_networks_and_points(tmp_path: Path) -> None:
+    found = {one["quantity"]: one for one in _effects(tmp_path)}
+    assert {one["row"] for one in found.values()} == {"kist_interval"}
+    assert found["5mib"]["ratio"] == pytest.approx(-0.2231, abs=1e-4)
+    assert found["5mib"]["inside"] == "no", "predicted was no less than -0.20"
+    assert found["50kib"]["ratio"] == 0
+    assert found["no_progress"]["ratio"] == pytest.approx(-2)
+    (line,) = wide(found.values())
+    assert line["outside"] == "5 MiB"
+    assert line["5mib"].startswith("−0.22")
+
+
+def test_a_statement_is_graded_by_sign_and_what_waits_says_so(tmp_path: Path) -> None:
+    graded = {
+        (one["row"], one.get("quantity", "")): one for one in score(ROWS, _effects(tmp_path), [], DATES)
+    }
+    assert graded["kist_interval", "5 MiB"]["real_sign"] == "right, not shown"
+    assert graded["kist_interval", "5 MiB"]["known"] == "a statement"
+    assert "real_error" not in graded["kist_interval", "5 MiB"]
+    assert graded["guards", ""]["known"] == "predicted on 2026-11-28 14:13, outcome not looked at"
+
+
+@pytest.mark.parametrize(
+    ("public", "low", "high", "sign", "covers"),
+    [
+        (-0.3, -0.4, -0.1, "right", "yes"),
+        (0.3, -0.4, -0.1, "wrong", "no"),
+        (-0.05, -0.4, -0.1, "not judged", "no"),
+    ],
+)
+def test_a_measured_outcome_is_graded_where_it_exceeds_two_sd(
+    public: float, low: float, high: float, sign: str, covers: str
+) -> None:
+    head = {"row": "congestion_control", "quantity": "5mib"}
+    run = {**head, "engine": "shadow", "predicted_on": "x", "ratio": -0.25, "low": low, "high": high}
+    seen = {**head, "source": "all", "ratio": public, "low": "", "high": "", "sd": 0.06}
+    (graded,) = [one for one in score(ROWS, [run], [seen], DATES) if one.get("known") == "measured"]
+    assert (graded["real_sign"], graded["real_covers"]) == (sign, covers)
+    assert graded["real_error"] == pytest.approx(abs(public + 0.25))
+    assert graded["no_change_error"] == pytest.approx(abs(public))
+
+
+def test_of_public_files_rows_are_filled_whose_windows_they_cover() -> None:
+    found = public_effects(ROWS, [ROOT / "topologies/history/torperf-2009.csv"])
+    assert {one["row"] for one in found} == {"bandwidth_authorities"}
+
+
+def test_a_wrong_key_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "predictions.yaml").write_text("rows:\n  one: {changed: a}\n")
+    with pytest.raises(InputError, match="changed"):
+        read_predictions(tmp_path / "predictions.yaml")
