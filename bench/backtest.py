@@ -1,8 +1,9 @@
 """The score of predictions of what changes of tor did to its users.
 
 In: experiments/backtest/predictions.yaml; trees of results with summaries of its runs; files of Tor Metrics
-about the public network. Out, in docs/tables: backtest_runs.csv and backtest_public.csv, and of both
-backtest_effects.csv and backtest_score.csv. Of runs and files that are not named, the tables keep their rows.
+about the public network. Out: runs.csv beside the predictions, and docs/tables/backtest_public.csv, which keep
+their rows of runs and files that are not named; and of both, docs/tables/backtest_effects.csv and
+backtest_score.csv.
 
     python -m bench.backtest --results DIR... --public FILE...
 
@@ -32,6 +33,7 @@ from torsweep.stats.inference.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parent.parent
 PREDICTIONS = Path("experiments/backtest/predictions.yaml")
+RUNS = Path("experiments/backtest/runs.csv")
 TABLES = Path("docs/tables")
 QUANTITIES = {
     "round_trip": "round trip",
@@ -62,7 +64,7 @@ COLUMNS = {
         *(f"{who}{what}" for who in ("model", "real") for what in ("", "_sign", "_error", "_covers")),
     ),
 }
-"""Columns of docs/tables/backtest_NAME.csv."""
+"""Columns of each table."""
 
 Bounds = Annotated[tuple[float, float], Field(min_length=2, max_length=2)]
 
@@ -208,7 +210,7 @@ def _ran_on(results: Path, runs: PredictedRuns) -> str:
 def effects(
     rows: Mapping[str, Row], trees: Sequence[Path], predicted: Mapping[str, list[str]]
 ) -> list[dict[str, Any]]:
-    """The rows of backtest_runs.csv that the ``trees`` of results have."""
+    """The rows of runs.csv that the ``trees`` of results have."""
     found = []
     for name, row in rows.items():
         for number, runs in enumerate(row.runs):
@@ -394,17 +396,14 @@ def main() -> None:
     order = list(rows)
     predicted = predicted_on(ROOT / PREDICTIONS)
     fresh = effects(rows, arguments.results, predicted)
-    runs = _kept(ROOT / TABLES / "backtest_runs.csv", fresh, ("row", "engine", "network"))
+    runs = _kept(ROOT / RUNS, fresh, ("row", "engine", "network"))
     seen = public_effects(rows, arguments.public) if arguments.public else []
     public = _kept(ROOT / TABLES / "backtest_public.csv", seen, ("row", "quantity"))
     for table in (runs, public):
         table.sort(key=lambda one: order.index(str(one["row"])))
-    for name, of_table in {
-        "runs": runs,
-        "public": public,
-        "effects": wide(runs),
-        "score": score(rows, runs, public, predicted),
-    }.items():
+    _write(ROOT / RUNS, COLUMNS["runs"], runs)
+    graded = score(rows, runs, public, predicted)
+    for name, of_table in {"public": public, "effects": wide(runs), "score": graded}.items():
         _write(ROOT / TABLES / f"backtest_{name}.csv", COLUMNS[name], of_table)
 
 

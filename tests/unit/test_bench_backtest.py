@@ -108,7 +108,8 @@ def _results(tree: Path) -> None:
         }
         for scheduler, slow in levels
     ]
-    for name, rows in {"perf_medians": perf, "medians": web, "measures": stalled}.items():
+    tables: dict[str, list[dict[str, Any]]] = {"perf_medians": perf, "medians": web, "measures": stalled}
+    for name, rows in tables.items():
         pl.DataFrame(rows).write_csv(folder / f"{name}.csv")
 
 
