@@ -1,9 +1,9 @@
 """The score of predictions of what changes of tor did to its users.
 
 In: experiments/backtest/predictions.yaml; trees of results with summaries of its runs; files of Tor Metrics
-about the public network. Out: runs.csv beside the predictions, and docs/tables/backtest_public.csv, which keep
-their rows of runs and files that are not named; and of both, docs/tables/backtest_effects.csv and
-backtest_score.csv.
+about the public network. Out: runs.csv beside the predictions, and backtest_public.csv in docs/tables, which
+keep their rows of runs and files that are not named; and of both, backtest_effects.csv and
+backtest_score.csv there.
 
     python -m bench.backtest --results DIR... --public FILE...
 
@@ -115,7 +115,7 @@ class Row(Section):
     why: str
     published: Published
     seen_before: str
-    public: Mapping[str, Bounds]
+    public: Mapping[str, Bounds] = {}
     runs: tuple[PredictedRuns, ...]
 
     @property
@@ -219,6 +219,7 @@ def effects(
                 if not before or not after:
                     continue
                 network = runs.network or " and ".join(runs.networks.values())
+                network += f", {runs.note}" if runs.note else ""
                 head = {"row": name, "engine": runs.engine, "network": network}
                 dates = {
                     "predicted_on": predicted[name][number + 1] if runs.predicted else "",
