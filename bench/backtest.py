@@ -14,26 +14,22 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
-from torsweep.config.reading import Section, validate
+from bench.predictions import DAY_AND_TIME, PREDICTIONS, PredictedRuns, Row, predicted_on, read_predictions
 from torsweep.config.variant import Variant
-from torsweep.formats.yaml_file import read_yaml
-from torsweep.runsets.public_change import ALL_SOURCES, Event, changes, read_series
+from torsweep.runsets.public_change import ALL_SOURCES, changes, read_series
 from torsweep.stats.inference.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parent.parent
-PREDICTIONS = Path("experiments/backtest/predictions.yaml")
 RUNS = Path("experiments/backtest/runs.csv")
+BADLY_PREDICTED = Path("experiments/backtest/badly_predicted.csv")
 TABLES = Path("docs/tables")
 QUANTITIES = {
     "round_trip": "round trip",
@@ -65,92 +61,6 @@ COLUMNS = {
     ),
 }
 """Columns of each table."""
-
-Bounds = Annotated[tuple[float, float], Field(min_length=2, max_length=2)]
-
-
-class Sides(Section):
-    """The two variants of a plan."""
-
-    experiment: str
-    plan: str
-    before: str
-    after: str
-
-
-class PredictedRuns(Section):
-    """Runs of one engine, and what was predicted of them; of two ``networks`` where a side has its own."""
-
-    sides: Sides
-    engine: str
-    era: str
-    network: str | None = None
-    networks: Mapping[str, str] = {}
-    seeds: tuple[int, int]
-    predicted: Mapping[str, Bounds]
-    note: str = ""
-
-    def network_of(self, side: str) -> str:
-        """The configuration of the network of a side."""
-        return self.networks.get(side) or str(self.network)
-
-
-class Published(Section):
-    """What is said of the public outcome: the direction of a quantity, or its log ratio."""
-
-    statement: str
-    sign: Mapping[str, int] = {}
-    log_ratio: Mapping[str, float] = {}
-
-
-class Row(Section):
-    """A change of the public network, as predictions.yaml has it."""
-
-    change: str
-    before_ends: date | None = None
-    after_starts: date | None = None
-    window_days: int = 28
-    quiet: bool = False
-    dates: str
-    why: str
-    published: Published
-    seen_before: str
-    public: Mapping[str, Bounds] = {}
-    runs: tuple[PredictedRuns, ...]
-
-    @property
-    def event(self) -> Event | None:
-        """Its dates; None where they are not known."""
-        if self.before_ends is None or self.after_starts is None:
-            return None
-        return Event(self.before_ends, self.after_starts)
-
-
-class Predictions(Section):
-    """All rows by name."""
-
-    rows: Mapping[str, Row]
-
-
-def read_predictions(file: Path) -> dict[str, Row]:
-    """The rows of ``file``; InputError for a key or value that is none."""
-    return dict(validate(Predictions, read_yaml(file), file).rows)
-
-
-def predicted_on(file: Path) -> dict[str, list[str]]:
-    """For each row when its intervals came into git: that of the public outcome, then those of its runs."""
-    command = ["git", "blame", "--line-porcelain", file.name]
-    blamed = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=True).stdout
-    days: dict[str, list[str]] = {}
-    row, at = "", ""
-    for line in blamed.splitlines():
-        if line.startswith("author-time "):
-            at = datetime.fromtimestamp(int(line.split()[1]), UTC).strftime("%Y-%m-%d %H:%M")
-        elif named := re.match(r"\t  (\w+):$", line):
-            row = named[1]
-        elif re.match(r"\t +(public|predicted): \{", line):
-            days.setdefault(row, []).append(at)
-    return days
 
 
 def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, float]]:
@@ -204,7 +114,7 @@ def _ran_on(results: Path, runs: PredictedRuns) -> str:
             results / "runs" / sides.experiment / runs.engine / runs.era / runs.network_of(side)
         ).glob(f"*/{getattr(sides, side)}/provenance.json")
     ]
-    return datetime.fromtimestamp(min(written), UTC).strftime("%Y-%m-%d %H:%M") if written else ""
+    return datetime.fromtimestamp(min(written), UTC).strftime(DAY_AND_TIME) if written else ""
 
 
 def effects(
@@ -305,7 +215,10 @@ def _graded(
         if (published := row.published.log_ratio.get(key)) is not None:
             graded["published_error"] = round(abs(published - ratio), 3)
     else:
-        graded |= {"known": "a statement", "public": "shorter" if sign < 0 else "longer"}
+        stated = "shorter" if sign < 0 else "longer"
+        if key in row.published.log_ratio:
+            stated += f", {_number(row.published.log_ratio[key])} simulated"
+        graded |= {"known": "a statement", "public": stated}
     for who in ("model", "real"):
         of_engine = [
             one
@@ -316,8 +229,10 @@ def _graded(
         ]
         for one in of_engine[:1]:
             graded |= {who: _text(one), f"{who}_sign": _sign_grade(one, sign)}
+            known = float(seen["ratio"]) if seen else row.published.log_ratio.get(key)
+            if known is not None:
+                graded[f"{who}_error"] = round(abs(float(one["ratio"]) - known), 3)
             if seen:
-                graded[f"{who}_error"] = round(abs(float(one["ratio"]) - float(seen["ratio"])), 3)
                 graded[f"{who}_covers"] = _covers(one, float(seen["ratio"]))
     return graded
 
@@ -331,6 +246,20 @@ def _sign_grade(one: Mapping[str, Any], sign: float) -> str:
     return way if shown else f"{way}, not shown"
 
 
+def badly_predicted(rows: Mapping[str, Row], graded: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each option of a change whose sign private networks showed wrong, what `torsweep compare` says."""
+    found = []
+    for one in graded:
+        for who, name in (("model", "the model"), ("real", "real tor in private networks")):
+            if one.get(f"{who}_sign") == "wrong":
+                said = (
+                    f"{one['quantity']} {one[who]}, public Tor {one['public']} ({one['known']}; log ratios)"
+                )
+                sentence = f"predicted badly in the backtest by {name}: {one['change']}: {said}"
+                found += [{"option": option, "sentence": sentence} for option in rows[one["row"]].options]
+    return found
+
+
 def _covers(one: Mapping[str, Any], ratio: float) -> str:
     if one["low"] in ("", None):
         return ""
@@ -339,12 +268,12 @@ def _covers(one: Mapping[str, Any], ratio: float) -> str:
 
 def _text(one: Mapping[str, Any]) -> str:
     """``−0.05 [−0.07, −0.03]``, without bounds where there are none."""
-    words = [
-        f"{float(one[key]):+.2f}".replace("-", "−")
-        for key in ("ratio", "low", "high")
-        if one[key] not in ("", None)
-    ]
+    words = [_number(float(one[key])) for key in ("ratio", "low", "high") if one[key] not in ("", None)]
     return words[0] + (f" [{words[1]}, {words[2]}]" if len(words) == 3 else "")
+
+
+def _number(ratio: float) -> str:
+    return f"{ratio:+.2f}".replace("-", "−")
 
 
 def wide(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -404,6 +333,7 @@ def main() -> None:
         table.sort(key=lambda one: order.index(str(one["row"])))
     _write(ROOT / RUNS, COLUMNS["runs"], runs)
     graded = score(rows, runs, public, predicted)
+    _write(ROOT / BADLY_PREDICTED, ("option", "sentence"), badly_predicted(rows, graded))
     for name, of_table in {"public": public, "effects": wide(runs), "score": graded}.items():
         _write(ROOT / TABLES / f"backtest_{name}.csv", COLUMNS[name], of_table)
 

@@ -11,17 +11,16 @@ import polars as pl
 import pytest
 
 from bench.backtest import (
-    PREDICTIONS,
     PUBLIC_QUANTITIES,
     QUANTITIES,
     ROOT,
+    badly_predicted,
     effects,
-    predicted_on,
     public_effects,
-    read_predictions,
     score,
     wide,
 )
+from bench.predictions import PREDICTIONS, predicted_on, read_predictions
 from torsweep.config.experiment import load_experiment
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
@@ -156,6 +155,8 @@ def test_a_measured_outcome_is_graded_where_it_exceeds_two_sd(
     seen = {**head, "source": "all", "ratio": public, "low": "", "high": "", "sd": 0.06}
     (graded,) = [one for one in score(ROWS, [run], [seen], DATES) if one.get("known") == "measured"]
     assert (graded["real_sign"], graded["real_covers"]) == (sign, covers)
+    told = [one["option"] for one in badly_predicted(ROWS, [graded])]
+    assert told == (["cc_alg"] if sign == "wrong" else [])
     assert graded["real_error"] == pytest.approx(abs(public + 0.25))
     assert graded["no_change_error"] == pytest.approx(abs(public))
 

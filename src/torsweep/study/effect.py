@@ -17,6 +17,7 @@ from torsweep.config.reading import validate
 from torsweep.config.traffic import KINDS, ONION
 from torsweep.config.where import Role, Where
 from torsweep.errors import InputError
+from torsweep.study.backtested import backtest_notes
 from torsweep.study.change import UNCHANGED, TorChange
 from torsweep.study.named_tor import ARTI
 from torsweep.study.series import changed_defaults
@@ -87,7 +88,8 @@ _IDLE = (
 
 
 def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
-    """What there is to say of the parts of ``change`` that cannot act in these networks.
+    """What there is to say of the parts of ``change`` that cannot act in these networks, or whose like was
+    predicted badly.
 
     Raises InputError where no part can, and for hosts that are not there or cannot take it.
     """
@@ -112,7 +114,7 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
     if refusals and len(refusals) == len(changes):
         raise refusals[0]
     notes = [str(refusal) for refusal in refusals]
-    return [*notes, *_hidden_defaults(change, parameters, era)]
+    return [*notes, *_hidden_defaults(change, parameters, era), *backtest_notes(change)]
 
 
 _KINDS = ("torrc", "consensus")
