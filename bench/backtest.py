@@ -44,6 +44,8 @@ PUBLIC_QUANTITIES = tuple(QUANTITIES)[:4]
 SIZES = PUBLIC_QUANTITIES[1:]
 _CONFIDENCE = 0.9
 _MODEL = "cellsim"
+WHO = ("model", "real")
+"""The model, and real tor in private networks."""
 
 COLUMNS = {
     "runs": (
@@ -57,7 +59,8 @@ COLUMNS = {
     ),
     "score": (
         *("row", "change", "quantity", "known", "public", "public_sd", "no_change_error", "published_error"),
-        *(f"{who}{what}" for who in ("model", "real") for what in ("", "_sign", "_error", "_covers")),
+        *(f"{who}{what}" for who in WHO for what in ("", "_sign", "_error", "_covers", "_order")),
+        "public_order",
     ),
 }
 """Columns of each table."""
@@ -79,7 +82,9 @@ def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, 
         )
 
     def by_seed(table: pl.DataFrame, column: str) -> dict[int, float]:
-        return {int(seed): float(value) for seed, value in table.select("seed", column).drop_nulls().rows()}
+        # A median that a network did not reach is null: averaging the other networks would flatter that side.
+        of_seed = table.select("seed", pl.col(column).cast(pl.Float64).fill_null(np.nan))
+        return {int(seed): value for seed, value in of_seed.rows()}
 
     found = {
         size: by_seed(rows("perf_medians.csv", metric="ttlb", kind=f"perf_{size}"), "median_s")
@@ -155,7 +160,9 @@ def _effect(key: str, runs: PredictedRuns, *sides: Mapping[str, Mapping[int, flo
         "predicted_low": low,
         "predicted_high": high,
     }
-    inside = "" if not seeds or np.isnan(low) else "yes" if low <= interval.mean <= high else "no"
+    inside = (
+        "" if np.isnan(interval.mean) or np.isnan(low) else "yes" if low <= interval.mean <= high else "no"
+    )
     many = "" if key == "no_progress" else len(seeds)
     return {"quantity": key, "networks": many} | _rounded(numbers) | {"inside": inside}
 
@@ -192,6 +199,13 @@ def score(
         known = [key for key in PUBLIC_QUANTITIES if key in seen or key in row.published.sign]
         for key in known:
             found.append(_graded(name, row, key, seen.get(key), runs))
+        measured = [one for one in found if one["row"] == name and one["known"] == "measured"]
+        for one in measured[:1]:
+            one["public_order"] = _order({size: seen.get(size) for size in SIZES})
+            one |= {
+                f"{who}_order": _order({size: _effect_of(runs, name, size, who) for size in SIZES})
+                for who in WHO
+            }
         if not known:
             waits = f"predicted on {predicted[name][0]}, outcome not looked at"
             found.append({"row": name, "change": row.change, "known": waits})
@@ -219,22 +233,36 @@ def _graded(
         if key in row.published.log_ratio:
             stated += f", {_number(row.published.log_ratio[key])} simulated"
         graded |= {"known": "a statement", "public": stated}
-    for who in ("model", "real"):
-        of_engine = [
-            one
-            for one in runs
-            if (one["row"], one["quantity"]) == (name, key)
-            and one["predicted_on"]
-            and (one["engine"] == _MODEL) == (who == "model")
-        ]
-        for one in of_engine[:1]:
-            graded |= {who: _text(one), f"{who}_sign": _sign_grade(one, sign)}
-            known = float(seen["ratio"]) if seen else row.published.log_ratio.get(key)
-            if known is not None:
-                graded[f"{who}_error"] = round(abs(float(one["ratio"]) - known), 3)
-            if seen:
-                graded[f"{who}_covers"] = _covers(one, float(seen["ratio"]))
+    for who in WHO:
+        one = _effect_of(runs, name, key, who)
+        if one is None:
+            continue
+        graded |= {who: _text(one), f"{who}_sign": _sign_grade(one, sign)}
+        known = float(seen["ratio"]) if seen else row.published.log_ratio.get(key)
+        if known is not None:
+            graded[f"{who}_error"] = round(abs(float(one["ratio"]) - known), 3)
+        if seen:
+            graded[f"{who}_covers"] = _covers(one, float(seen["ratio"]))
     return graded
+
+
+def _effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) -> Mapping[str, Any] | None:
+    """What the model or real tor says of a quantity: of several predictions, the last that was written."""
+    found = [
+        one
+        for one in runs
+        if (one["row"], one["quantity"]) == (row, key)
+        and one["predicted_on"]
+        and one["ratio"] not in ("", None)
+        and (one["engine"] == _MODEL) == (who == "model")
+    ]
+    return found[-1] if found else None
+
+
+def _order(of_sizes: Mapping[str, Mapping[str, Any] | None]) -> str:
+    """The sizes from the least log ratio to the greatest; of one size, nothing."""
+    ratios = {QUANTITIES[size]: float(one["ratio"]) for size, one in of_sizes.items() if one}
+    return ", ".join(sorted(ratios, key=lambda size: ratios[size])) if len(ratios) > 1 else ""
 
 
 def _sign_grade(one: Mapping[str, Any], sign: float) -> str:
@@ -250,7 +278,7 @@ def badly_predicted(rows: Mapping[str, Row], graded: Sequence[Mapping[str, Any]]
     """For each option of a change whose sign private networks showed wrong, what `torsweep compare` says."""
     found = []
     for one in graded:
-        for who, name in (("model", "the model"), ("real", "real tor in private networks")):
+        for who, name in zip(WHO, ("the model", "real tor in private networks"), strict=True):
             if one.get(f"{who}_sign") == "wrong":
                 said = (
                     f"{one['quantity']} {one[who]}, public Tor {one['public']} ({one['known']}; log ratios)"

@@ -155,6 +155,7 @@ def test_a_measured_outcome_is_graded_where_it_exceeds_two_sd(
     seen = {**head, "source": "all", "ratio": public, "low": "", "high": "", "sd": 0.06}
     (graded,) = [one for one in score(ROWS, [run], [seen], DATES) if one.get("known") == "measured"]
     assert (graded["real_sign"], graded["real_covers"]) == (sign, covers)
+    assert graded["public_order"] == "", "of one size there is no order"
     told = [one["option"] for one in badly_predicted(ROWS, [graded])]
     assert told == (["cc_alg"] if sign == "wrong" else [])
     assert graded["real_error"] == pytest.approx(abs(public + 0.25))
@@ -170,3 +171,17 @@ def test_a_wrong_key_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "predictions.yaml").write_text("rows:\n  one: {changed: a}\n")
     with pytest.raises(InputError, match="changed"):
         read_predictions(tmp_path / "predictions.yaml")
+
+
+def test_the_order_across_sizes_is_from_the_greatest_gain_to_the_greatest_loss() -> None:
+    head = {"row": "congestion_control", "low": "", "high": "", "sd": 0.1}
+    sizes = {"50kib": 0.0, "1mib": -0.2, "5mib": -0.1}
+    seen = [{**head, "source": "all", "quantity": size, "ratio": ratio} for size, ratio in sizes.items()]
+    run = [
+        {**head, "engine": "cellsim", "predicted_on": "x", "quantity": size, "ratio": -ratio - 0.1}
+        for size, ratio in sizes.items()
+    ]
+    first, *_ = [one for one in score(ROWS, run, seen, DATES) if one.get("known") == "measured"]
+    assert first["public_order"] == "1 MiB, 5 MiB, 50 KiB"
+    assert first["model_order"] == "50 KiB, 5 MiB, 1 MiB"
+    assert first["real_order"] == ""
