@@ -41,12 +41,16 @@ def small_network(
     positions: Sequence[Position],
     clients: Sequence[str],
     *,
+    shared: bool = False,
     authorities: int = 1,
     servers: int = 1,
     config: dict[str, Any] | None = None,
     **changes: object,
 ) -> Network:
-    """A network of seed 7; ``clients`` are names such as ``web2``, and ``changes`` apply to each relay."""
+    """A network of seed 7; ``clients`` are names such as ``web2``, and ``changes`` apply to each relay.
+
+    With ``shared`` all clients use the tor of the first.
+    """
     first_client = len(positions) + authorities
     first_server = first_client + len(clients)
     return Network(
@@ -68,6 +72,7 @@ def small_network(
                     "place": first_client + n,
                     "access_us": 0,
                     "kind": name.rstrip("0123456789"),
+                    **({"tor": clients[0]} if shared and n else {}),
                     **CLIENT_RATES,
                 }
             )

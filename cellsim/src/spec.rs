@@ -440,6 +440,9 @@ pub struct ClientSpec {
     /// The only server that it downloads from, and nobody else; without it, one of the others each time.
     #[serde(default)]
     pub server: Option<String>,
+    /// The client before it whose tor and link it uses; without it, its own.
+    #[serde(default)]
+    pub tor: Option<String>,
     /// Rate towards the network, bytes per second.
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.

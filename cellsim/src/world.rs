@@ -294,9 +294,9 @@ impl Tor {
         usize::from(host) < self.relays.len()
     }
 
-    /// The host of client `client`.
+    /// The host of the tor that client `client` uses.
     fn client_host(&self, client: ClientId) -> HostId {
-        HostId::from(self.relays.len() + usize::from(client))
+        HostId::from(self.relays.len() + usize::from(self.clients[client].tor))
     }
 
     /// The host of server `server`.

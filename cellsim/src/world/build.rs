@@ -137,12 +137,24 @@ fn new_clients(network: &NetworkSpec, kinds: &[(String, Traffic)]) -> Result<Tab
         .enumerate()
         .map(|(index, server)| (server.name.as_str(), ServerId::from(index)))
         .collect();
+    let tors: BTreeMap<&str, ClientId> = network
+        .clients
+        .iter()
+        .enumerate()
+        .filter(|(_, client)| client.tor.is_none())
+        .map(|(index, client)| (client.name.as_str(), ClientId::from(index)))
+        .collect();
     let client = |client: &ClientSpec| {
+        let tor = client.tor.as_ref().unwrap_or(&client.name);
+        let tor = *tors
+            .get(tor.as_str())
+            .ok_or_else(|| Error::input(format!("{}.tor: '{tor}' is no client with a tor", client.name)))?;
         let kind = kinds.iter().position(|(name, _)| *name == client.kind).ok_or_else(|| {
             Error::input(format!("{}: is of kind '{}', which has no traffic", client.name, client.kind))
         })?;
         Ok(Client {
             kind,
+            tor,
             server: client.server.as_deref().map(|name| servers[name]),
             channels: Vec::new(),
             circuits: Vec::new(),

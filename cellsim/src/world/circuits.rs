@@ -37,18 +37,18 @@ const FINISHED: &str = "FINISHED";
 const TIMEOUT: &str = "TIMEOUT";
 
 impl World {
-    /// The circuit of `client` that takes its next stream, if one is ready: the one that was first used
+    /// The circuit that takes the next stream of `client`, if one is ready: its own that was first used
     /// last, or the newest not yet used; with a circuit for each stream, only the latter.
     pub(super) fn best_circuit(&self, client: ClientId) -> Option<CircuitId> {
-        let state = &self.tor.clients[client];
+        let state = &self.tor.clients[self.tor.clients[client].tor];
         let isolated = self.traffic(client).streams_per_circuit_isolation;
         let usable = state.circuits.iter().copied().filter(|&circuit| {
             let circuit = &self.tor.circuits[circuit];
             circuit.state == CircuitState::Ready && !circuit.unusable && !self.expired(circuit)
         });
         let used = |circuit: &CircuitId| self.tor.circuits[*circuit].first_used;
-        let newest_used =
-            usable.clone().filter(|circuit| !isolated && used(circuit).is_some()).max_by_key(used);
+        let own = |circuit: &CircuitId| !isolated && self.tor.circuits[*circuit].user == client;
+        let newest_used = usable.clone().filter(own).max_by_key(used);
         let begun = |circuit: &CircuitId| self.tor.circuits[*circuit].number;
         newest_used.or_else(|| usable.filter(|circuit| used(circuit).is_none()).max_by_key(begun))
     }
@@ -57,14 +57,19 @@ impl World {
         circuit.first_used.is_some_and(|first| self.now >= first + self.params.run.tor.circuit_lifetime_ns)
     }
 
-    /// Build circuits until enough are unused or under construction.
+    /// Build circuits until enough are unused or under construction: one for each client that waits for one, too.
     pub(super) fn keep_circuits_ahead(&mut self, client: ClientId) {
         let unused = |circuit: &&CircuitId| {
             let circuit = &self.tor.circuits[**circuit];
             circuit.state == CircuitState::Building || (circuit.first_used.is_none() && !circuit.unusable)
         };
-        let ahead = self.tor.clients[client].circuits.iter().filter(unused).count();
-        for _ in ahead..CIRCUITS_AHEAD {
+        let state = &self.tor.clients[client];
+        let ahead = state.circuits.iter().filter(unused).count();
+        let mut waiting: Vec<ClientId> =
+            state.waiting.iter().map(|&download| self.tor.downloads[download].client).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        for _ in ahead..CIRCUITS_AHEAD.max(waiting.len()) {
             self.build_circuit(client);
         }
     }
@@ -150,6 +155,7 @@ impl World {
             first_used: None,
             unusable: false,
             open_edges: 0,
+            user: ClientId::NONE,
             unacknowledged: 0,
             edges: Vec::new(),
             window: match congestion {

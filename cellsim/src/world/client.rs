@@ -42,7 +42,10 @@ impl World {
 
     /// A client starts: it has its first circuits and wants its first downloads.
     pub(super) fn client_start(&mut self, client: ClientId) {
-        self.place_first_circuits(client);
+        let tor = self.tor.clients[client].tor;
+        if self.tor.clients[tor].circuits_made == 0 {
+            self.place_first_circuits(tor);
+        }
         let traffic = self.traffic(client);
         let at_once = if traffic.page_objects.is_some() { 1 } else { traffic.parallel_streams };
         for _ in 0..at_once {
@@ -104,15 +107,17 @@ impl World {
     /// Open a stream for `download` on a circuit of its client, or let it wait for one that is built.
     pub(super) fn attach(&mut self, download: DownloadId) {
         let client = self.tor.downloads[download].client;
-        self.close_old_circuits(client);
+        let tor = self.tor.clients[client].tor;
+        self.close_old_circuits(tor);
         let Some(circuit) = self.best_circuit(client) else {
-            self.tor.clients[client].waiting.push(download);
-            self.keep_circuits_ahead(client);
+            self.tor.clients[tor].waiting.push(download);
+            self.keep_circuits_ahead(tor);
             return;
         };
         let edge = self.new_edge(circuit, download);
         let state = &mut self.tor.circuits[circuit];
         state.first_used.get_or_insert(self.now);
+        state.user = client;
         state.open_edges += 1;
         self.tor.lives[circuit].streams += 1;
         let number = state.number;
@@ -123,7 +128,7 @@ impl World {
         self.follow_attached(download, circuit);
         self.send_up(circuit, CellKind::BeginUp, edge.0, 1, 0);
         self.events.push(self.now + connect_timeout(tries), Event::ConnectTimeout(download, attempt));
-        self.keep_circuits_ahead(client);
+        self.keep_circuits_ahead(tor);
     }
 
     /// A client sends `cells` cells with `bytes` of payload up its circuit; `stream` as in [`Run`].
@@ -288,9 +293,10 @@ impl World {
         wanted.active = false;
         let (client, number) = (wanted.client, wanted.number);
         self.record(download, outcome, error);
-        self.tor.clients[client].waiting.retain(|&other| other != download);
+        let tor = self.tor.clients[client].tor;
+        self.tor.clients[tor].waiting.retain(|&other| other != download);
         self.tor.free_downloads.push(download);
-        self.close_old_circuits(client);
+        self.close_old_circuits(tor);
         if self.traffic(client).page_objects.is_some() {
             self.object_ended(client, number % PAGE);
         } else {

@@ -247,6 +247,7 @@ pub struct Circuit {
     pub blocked: bool,
     /// No new streams, because one of them timed out.
     pub unusable: bool,
+    /// The client whose tor built it.
     pub client: ClientId,
     /// Guard, middle, exit.
     pub relays: [HostId; 3],
@@ -267,6 +268,8 @@ pub struct Circuit {
     pub first_used: Option<Time>,
     /// Open edges, from the client's point of view.
     pub open_edges: u32,
+    /// The client whose streams it carries, of those that share its tor; none before the first.
+    pub user: ClientId,
     /// Draws of random stream activation: a stream of the circuit's own, so that what happens elsewhere changes none.
     pub activations: Stream,
 }
@@ -379,10 +382,12 @@ impl Download {
     }
 }
 
-/// A client: its own tor and one program that downloads.
+/// A client: one program that downloads, and a tor, unless it uses another's.
 pub struct Client {
     /// Index into the kinds of traffic.
     pub kind: usize,
+    /// The client whose tor and link it uses; that client has its circuits, and downloads that wait for one.
+    pub tor: ClientId,
     /// The only server that it downloads from, if any.
     pub server: Option<ServerId>,
     /// Its guards' channels: the guard and the pipe towards it.

@@ -17,12 +17,18 @@ use crate::time::{Span, Time};
 
 /// The world of the examples with `change` made to its run, at the end of its `second`th second.
 fn world(change: impl FnOnce(&mut Value), second: u64) -> World {
+    let network = serde_json::from_str(include_str!("../../examples/network.json")).expect("a network");
+    world_of(network, change, second)
+}
+
+/// The same of another network, of 16 hosts at most.
+fn world_of(network: Value, change: impl FnOnce(&mut Value), second: u64) -> World {
     let mut run = serde_json::from_str(include_str!("../../examples/run.json")).expect("a run");
     change(&mut run);
     let run = serde_json::from_value(run).expect("a run");
-    let network = serde_json::from_str(include_str!("../../examples/network.json")).expect("a network");
+    let network = serde_json::from_value(network).expect("a network");
     let mut world =
-        World::new(run, network, Latency::constant(10, 100_000), Recorder::default()).expect("a world");
+        World::new(run, network, Latency::constant(16, 100_000), Recorder::default()).expect("a world");
     world.run_until(Time::START + Span::from_secs(second)).expect("a run");
     world
 }
@@ -182,5 +188,30 @@ proptest! {
             }
         }
         prop_assert_eq!(found, expected);
+    }
+}
+
+/// Clients that share a tor have its guard and channel in common, and no circuit.
+#[test]
+fn clients_of_one_tor_have_circuits_of_their_own() {
+    let mut network: Value =
+        serde_json::from_str(include_str!("../../examples/network.json")).expect("a network");
+    let mut second = network["clients"][0].clone();
+    second["name"] = json!("other");
+    second["tor"] = network["clients"][0]["name"].clone();
+    network["clients"].as_array_mut().expect("clients").push(second);
+    let world = world_of(network, |_| (), 20);
+    let tor = |client: u32| &world.tor.clients[ClientId(client)];
+    assert!(tor(1).circuits.is_empty() && tor(1).channels.is_empty());
+    // Its guard, and the one behind it for circuits whose exit is the first.
+    assert!((1..=2).contains(&tor(0).channels.len()));
+    let users: Vec<ClientId> =
+        tor(0).circuits.iter().map(|&circuit| world.tor.circuits[circuit].user).collect();
+    for client in [ClientId(0), ClientId(1), ClientId::NONE] {
+        assert!(users.contains(&client), "{users:?}");
+    }
+    assert!(world.tor.downloads.iter().any(|download| download.client == ClientId(1) && download.got > 0));
+    for edge in world.tor.edges.iter().filter(|edge| edge.download != DownloadId::NONE) {
+        assert_eq!(world.tor.circuits[edge.circuit].user, world.tor.downloads[edge.download].client);
     }
 }

@@ -223,6 +223,9 @@ class NetworkConfig(Section):
     """Directory authorities."""
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
     """Web, bulk and onion clients, relative to the counts above."""
+    clients_per_tor: Annotated[int, _count(1, 1_000)] = _left_out(1)
+    """How many web clients share one tor and its link, which is as fast as theirs together, and how many bulk
+    clients. Each has circuits of its own; guards are those of the tor."""
     scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = _left_out(1)
     """Shrinks relays, servers and all clients but perf clients by this factor, so that load and capacity keep
     their ratio. Each position keeps its part of the relays and of consensus weight."""
@@ -283,15 +286,22 @@ class NetworkConfig(Section):
 
     @property
     def host_count(self) -> int:
-        """All hosts, after scaling: relays, authorities, clients, servers."""
+        """All hosts, after scaling: relays, authorities, tors of clients, servers."""
         own_servers = self.perf_clients if self.countries is not None else 0
-        return self.relay_count + self.authorities + self.client_count + self.server_count + own_servers
+        return self.relay_count + self.authorities + self.client_tor_count + self.server_count + own_servers
 
     @property
     def client_count(self) -> int:
         """All clients, all but perf clients after scaling."""
         sampled = self.web_client_count + self.bulk_client_count + self.onion_client_count
         return sampled + self.perf_clients + self.markov_clients
+
+    @property
+    def client_tor_count(self) -> int:
+        """All tors of clients."""
+        shared = (self.web_client_count, self.bulk_client_count)
+        tors = sum(-(-count // self.clients_per_tor) for count in shared)
+        return self.client_count - sum(shared) + tors
 
     @model_validator(mode="after")
     def _chain_is_all_there_is(self) -> Self:
@@ -341,9 +351,10 @@ class NetworkConfig(Section):
         if self.client_count == others and not self.tornettools:
             key, value = ("web_clients", self.web_clients) if self.scale == 1 else ("scale", self.scale)
             raise RefusedValue("a network needs a client", key=key, value=value)
-        if self.host_count > MOST_NODES:
+        nodes = self.host_count + self.client_count - self.client_tor_count
+        if nodes > MOST_NODES:
             key, accepted = "load" if self.load > 1 else "web_clients", f"at most {MOST_NODES} hosts in all"
-            raise RefusedValue("too many hosts", key=key, value=self.host_count, accepted=accepted)
+            raise RefusedValue("too many hosts", key=key, value=nodes, accepted=accepted)
         return self
 
 

@@ -58,7 +58,7 @@ def _hosts(network: Network) -> dict[Role, list[str]]:
     parts: dict[Role, Iterable] = {
         "authority": network.authorities,
         "relay": network.relays,
-        "client": network.clients,
+        "client": network.tor_clients,
     }
     return {role: [host.name for host in hosts] for role, hosts in parts.items()}
 

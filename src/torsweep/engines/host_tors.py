@@ -73,7 +73,7 @@ class HostTors:
             if problem is not None:
                 raise problem
         if run.paths and run.paths != only_paths(network):
-            for client in network.clients:
+            for client in network.tor_clients:
                 if PATHS_OPTION not in self.options(client.name):
                     raise InputError(
                         f"cannot be had: tor {self.of(client.name).version} has no {PATHS_OPTION}",

@@ -135,13 +135,15 @@ def drawn_paths(
     ``traffic`` says what each kind of client does; those of onion services choose paths themselves. Raises
     InputError, naming the network's ``file``, when a place of a path has too few relays.
     """
-    chooser = PathChooser(network, network.seed, guards, file)
+    chooser, users = PathChooser(network, network.seed, guards, file), network.users
     paths: dict[str, tuple[Path, ...]] = {}
     for number, client in enumerate(network.clients):
-        if client.kind == ONION:
+        if client.kind == ONION or client.tor is not None:
             continue
         listed = chooser.guards(number) if traffic[client.kind].keeps_guards else None
-        count = circuits_needed(traffic[client.kind], duration_ns)
+        count = min(
+            MOST_CIRCUITS, len(users[client.name]) * circuits_needed(traffic[client.kind], duration_ns)
+        )
         paths[client.name] = tuple(chooser.path(number, circuit, listed) for circuit in range(1, count + 1))
     return paths
 

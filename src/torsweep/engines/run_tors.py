@@ -83,7 +83,7 @@ def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:
     if where.role == "relay":
         return [(relay.name, relay.consensus_weight) for relay in network.relays]
     if where.role == "client":
-        return [(client.name, 1) for client in network.clients]
+        return [(client.name, 1) for client in network.tor_clients]
     return [(authority.name, 1) for authority in network.authorities]
 
 

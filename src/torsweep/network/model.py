@@ -111,12 +111,14 @@ class Authority(_Host):
 
 class Client(_Host):
     """A client and the rates of its access link. ``server`` is the only one that it downloads from, and
-    nobody else; without it, the client draws one of the others each time."""
+    nobody else; without it, the client draws one of the others each time. ``tor`` is the client before it
+    whose tor and link it uses; without it, it has its own."""
 
     kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
     server: Name | None = _left_out_if_unknown()
+    tor: Name | None = _left_out_if_unknown()
 
 
 class Server(_Host):
@@ -221,6 +223,15 @@ class Network(_Part):
         return self
 
     @model_validator(mode="after")
+    def _tors_are_shared_within_a_kind(self) -> Self:
+        kinds = {client.name: client.kind for client in self.tor_clients}
+        for client in self.clients:
+            if client.tor is not None and kinds.get(client.tor) != client.kind:
+                accepted = f"a {client.kind} client with a tor of its own"
+                raise RefusedValue("has no such tor", key=f"{client.name}.tor", accepted=accepted)
+        return self
+
+    @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         names = [host.name for host in self.hosts]
         if len(set(names)) < len(names):
@@ -248,6 +259,19 @@ class Network(_Part):
         place = np.fromiter((host.place for host in self.hosts), np.int32, self.node_count)
         access_us = np.fromiter((host.access_us for host in self.hosts), np.int64, self.node_count)
         return Latencies(matrix_us, place, access_us, self.latency_floor_us)
+
+    @property
+    def tor_clients(self) -> tuple[Client, ...]:
+        """The clients that have a tor of their own."""
+        return tuple(client for client in self.clients if client.tor is None)
+
+    @property
+    def users(self) -> dict[str, tuple[Client, ...]]:
+        """For each of :attr:`tor_clients` the clients that use its tor, itself first."""
+        users: dict[str, list[Client]] = {}
+        for client in self.clients:
+            users.setdefault(client.tor or client.name, []).append(client)
+        return {tor: tuple(clients) for tor, clients in users.items()}
 
     def clients_of(self, kind: AnyKind) -> tuple[Client, ...]:
         """The clients of ``kind``."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.network import InputSource, LatencySource, NetworkConfig
-from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.config.traffic import KINDS, ONION, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
@@ -174,11 +174,22 @@ def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tup
     counts = {kind: getattr(config, f"{kind}_client_count") for kind in KINDS}
     clients: list[Client] = []
     for kind in KINDS:
+        each = 1 if kind == ONION else config.clients_per_tor
+        tors = -(-counts[kind] // each)
         down, up = rates(kind, counts[kind])
-        each = zip(down.tolist(), up.tolist(), places(kind, counts[kind]), strict=True)
-        for number, (down_bytes, up_bytes, at) in enumerate(each, 1):
-            link = {"down_bytes_per_s": down_bytes, "up_bytes_per_s": up_bytes}
-            clients.append(Client(name=f"{kind}{number}", kind=kind, **link, **at))
+        for tor, at in enumerate(places(kind, tors)):
+            users = range(tor * each, min((tor + 1) * each, counts[kind]))
+            link = {"down_bytes_per_s": int(down[users].sum()), "up_bytes_per_s": int(up[users].sum())}
+            clients += [
+                Client(
+                    name=f"{kind}{user + 1}",
+                    kind=kind,
+                    tor=None if user == users[0] else f"{kind}{users[0] + 1}",
+                    **link,
+                    **at,
+                )
+                for user in users
+            ]
     return tuple(clients)
 
 

@@ -199,6 +199,32 @@ def test_perf_clients_come_beside_what_is_there_without_them(configured):
     assert describe(network, sampled.latencies, TRAFFIC).hosts["perf clients"] == len(own)
 
 
+def test_clients_that_share_a_tor_ask_as_before_from_one_place_with_one_link(configured):
+    alone = sample_network(configured(web_clients=5), 1).network
+    network = sample_network(configured(web_clients=5, clients_per_tor=2), 1).network
+    web = network.clients_of("web")
+    assert [client.name for client in web] == [client.name for client in alone.clients_of("web")]
+    assert [client.tor for client in web] == [None, "web1", None, "web3", None]
+    assert [user.name for user in network.users["web3"]] == ["web3", "web4"]
+    assert {client.place for client in web[2:4]} == {web[2].place}
+    both = sum(client.down_bytes_per_s for client in alone.clients_of("web")[2:4])
+    assert {client.down_bytes_per_s for client in web[2:4]} == {both}
+    config = NetworkConfig.model_validate(network.config)
+    assert config.client_tor_count == len(network.tor_clients)
+    assert config.host_count == network.node_count - len(network.clients) + len(network.tor_clients)
+
+
+@pytest.mark.parametrize("tor", ["web3", "bulk1", "nobody"])
+def test_a_tor_is_shared_within_a_kind(tor, directory, configured):
+    file = directory / NETWORK_FILE
+    document = json.loads(file.read_text())
+    web = [client for client in document["clients"] if client["kind"] == "web"]
+    web[1]["tor"], web[2]["tor"] = tor, "web1"
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="has no such tor"):
+        read_network(directory)
+
+
 def test_perf_clients_of_countries_are_onionperfs_with_a_server_beside_each(configured):
     without = sample_network(configured(perf_clients=30, latency="wonderproxy-2020"), 1).network
     network = sample_network(

@@ -44,7 +44,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import Host, Network, link_rates
+from torsweep.network.model import Client, Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
 from torsweep.tor.arti_client import GUARDS_FILE
@@ -163,6 +163,8 @@ def links_document(
 
 def _hosts(network: Network) -> Iterable[dict[str, Any]]:
     for node, host in enumerate(network.hosts):
+        if isinstance(host, Client) and host.tor is not None:
+            continue
         down, up = link_rates(host, AUTHORITY_LINK_BYTES_PER_S)
         yield {
             "name": host.name,
@@ -252,6 +254,11 @@ class ProcessLayout:
     folder: Path
     sockets: Path
 
+    @cached_property
+    def users(self) -> dict[str, tuple[Client, ...]]:
+        """:attr:`.Network.users`."""
+        return self.network.users
+
     def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
         node_of = self.network.node_of
         return [
@@ -279,7 +286,7 @@ class ProcessLayout:
     @cached_property
     def clients(self) -> list[Place]:
         """The clients, in the network's order."""
-        return self._places("client", self.network.clients)
+        return self._places("client", self.network.tor_clients)
 
     @cached_property
     def services(self) -> list[Place]:
@@ -363,6 +370,12 @@ class ProcessLayout:
     def _socks_port(self, place: Place) -> str:
         if place.role != "client" or place in self.services:
             return "0"
-        client = next(client for client in self.network.clients if client.name == place.name)
-        isolated = self.run.traffic[client.kind].streams_per_circuit_isolation
-        return f"unix:{place.socks}{'' if isolated else ' NoIsolateSOCKSAuth'}"
+        users = self.users[place.name]
+        isolated = self.run.traffic[users[0].kind].streams_per_circuit_isolation
+        # Streams of different ports never share a circuit.
+        ports = [f"unix:{self.socks(user.name)}{'' if isolated else ' NoIsolateSOCKSAuth'}" for user in users]
+        return "\nSocksPort ".join(ports)
+
+    def socks(self, client: str) -> Path:
+        """The socket at which the tor of ``client`` takes its streams."""
+        return self.sockets / f"{client}.s"

@@ -61,7 +61,7 @@ from torsweep.engines.shadow.simulate import (
     graph_nodes,
 )
 from torsweep.engines.shadow.tools import ShadowTools
-from torsweep.engines.shadow.traffic import client_graph, server_graph
+from torsweep.engines.shadow.traffic import User, client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
@@ -197,7 +197,7 @@ def write_directory(
         epoch_s=EPOCH_S,
         bootstrap_ns=BOOTSTRAP_NS,
         duration_ns=run.duration_ns,
-        clients={client.name: client.kind for client in network.clients},
+        clients={client.name: client.kind for client in network.tor_clients},
         relays={relay.name: keys.identities.relays[relay.name] for relay in network.relays},
         authorities={host.name: keys.identities.relays[host.name] for host in network.authorities},
         servers={
@@ -227,6 +227,8 @@ class _Builder:
     ) -> None:
         self.run, self.network, self.keys, self.tools = run, network, keys, tools
         self.nodes, self.graph_nodes = network.node_of, shared_nodes(network).of_host
+        self.users = network.users
+        self.numbers = {client.name: number for number, client in enumerate(network.clients)}
         self.shared = folder / "shared"
         self.template = folder / "template" / "hosts"
         self.client_torrcs: dict[str, str] = {}
@@ -242,7 +244,10 @@ class _Builder:
         hosts = {
             **{host.name: self._authority(host.name) for host in self.network.authorities},
             **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
-            **{client.name: self._client(index) for index, client in enumerate(self.network.clients)},
+            **{
+                client.name: self._client(turn, client)
+                for turn, client in enumerate(self.network.tor_clients)
+            },
             **{server.name: self._server(server) for server in self.network.servers},
         }
         captured = captured_hosts(self.run.tracing, self.network)
@@ -298,14 +303,23 @@ class _Builder:
         processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
         return self._host(relay.name, processes)
 
-    def _client(self, index: int) -> GraphHost:
-        client = self.network.clients[index]
-        start_ns = CLIENTS_NS + index * CLIENTS_SPREAD_NS // len(self.network.clients)
-        opening_ns = BOOTSTRAP_NS + client_start_ns(self.run.seed, index, self.run.client_start_window_ns)
+    def _client(self, turn: int, client: Client) -> GraphHost:
+        """The host of the tor of ``client``, which is the one of this ``turn`` to start."""
+        start_ns = CLIENTS_NS + turn * CLIENTS_SPREAD_NS // len(self.network.tor_clients)
+        window_ns, users = self.run.client_start_window_ns, self.users[client.name]
+        starts = {
+            user.name: client_start_ns(self.run.seed, self.numbers[user.name], window_ns) for user in users
+        }
+        first_ns = min(starts.values())
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(self.run, index, client.kind, self._names_for(client))
+            client_graph(
+                self.run,
+                [User(self.numbers[name], name, start_ns - first_ns) for name, start_ns in starts.items()],
+                client.kind,
+                self._names_for(client),
+            )
         )
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
@@ -313,7 +327,7 @@ class _Builder:
             events = f"{CONFLUX_EVENTS}{CLIENT_EVENTS}" if self.run.tor.conflux else CLIENT_EVENTS
             tor = self._tor(client.name, self._client_torrc(client.name), start_ns)
             processes = [tor, self._oniontrace(events, start_ns + SECOND_NS)]
-        processes.append(self._tgen("tgen.graphml", opening_ns))
+        processes.append(self._tgen("tgen.graphml", BOOTSTRAP_NS + first_ns))
         return self._host(client.name, processes)
 
     def _names_for(self, client: Client) -> list[str]:

@@ -46,8 +46,8 @@ def demand(network: NetworkConfig) -> Demand:
     """Real tor, TGen and OnionTrace for every host that has them, under Shadow."""
     counts = {
         "tor": network.host_count - network.server_count,
-        "tgen": network.client_count + network.server_count,
-        "oniontrace": network.relay_count + network.client_count,
+        "tgen": network.client_tor_count + network.server_count,
+        "oniontrace": network.relay_count + network.client_tor_count,
     }
 
     def of_all(each: Mapping[str, int]) -> int:

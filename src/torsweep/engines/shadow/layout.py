@@ -71,9 +71,9 @@ class Layout:
     """Times and names of a simulation.
 
     The run's time 0 is ``epoch_s`` (the simulated wall clock at Shadow's start, seconds since 1970) plus
-    ``bootstrap_ns``, and the run ends ``duration_ns`` later. ``clients`` gives the kind of each client,
-    ``relays`` and ``authorities`` the fingerprint of each by name, ``servers`` the name by address,
-    that of an onion service too.
+    ``bootstrap_ns``, and the run ends ``duration_ns`` later. ``clients`` gives the kind of each client
+    with a tor, ``relays`` and ``authorities`` the fingerprint of each by name, ``servers`` the name by
+    address, that of an onion service too.
     """
 
     epoch_s: int

@@ -207,7 +207,7 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     folder = run_directory / SHADOW_FOLDER
     network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
-    starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.clients])
+    starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.tor_clients])
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network, starts))
     if (folder / SETTINGS.file).is_file():  # A simulation of an earlier version left none.
         with whole_file(run_directory / SETTINGS.file) as place:

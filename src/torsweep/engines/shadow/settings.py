@@ -27,7 +27,7 @@ def write_settings(
     folder: Path, run: RunSpec, network: Network, hosts: Mapping[str, GraphHost], tors: HostTors
 ) -> None:
     """Write the table into the simulation's ``folder``; TorsweepError when a tor does not say its options."""
-    named = [host.name for host in (*network.authorities, *network.relays, *network.clients)]
+    named = [host.name for host in (*network.authorities, *network.relays, *network.tor_clients)]
     data = {name: folder / HOSTS_FOLDER / name for name in named}
 
     def options(name: str) -> dict[str, str]:

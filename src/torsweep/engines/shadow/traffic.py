@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -20,6 +20,9 @@ from torsweep.engines.run_spec import RunSpec, RunTraffic
 MOST_DOWNLOADS = 200
 """Downloads or pages of a client without pauses; after the last one it begins with the first one again."""
 
+USER_MARK = "@"
+"""Before the name of the client in the names of steps of clients that share a tor."""
+
 Vertices = dict[str, dict[str, str]]
 """The attributes of each vertex."""
 
@@ -30,11 +33,20 @@ def server_graph() -> str:
     return graphml({"start": start}, [])
 
 
-def client_graph(run: RunSpec, client: int, kind: AnyKind, servers: Sequence[str]) -> str:
-    """The graph of the client of ``kind`` with number ``client`` among the network's; ``servers`` are their
-    names for it.
+@dataclass(frozen=True)
+class User:
+    """A client by its number among the network's, and how long after TGen it starts."""
 
-    Its downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
+    number: int
+    name: str
+    after_ns: int = 0
+
+
+def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Sequence[str]) -> str:
+    """The graph of the clients of ``kind`` that share a tor, or of one alone; ``servers`` are their names
+    for it. Steps of several are told apart by the client's name.
+
+    A client's downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
     anew.
     """
@@ -54,25 +66,57 @@ def client_graph(run: RunSpec, client: int, kind: AnyKind, servers: Sequence[str
             "stallout": "0",
         }
     }
-    steps = _ClientSteps(run.duration_ns, run.seed, client, traffic, servers, vertices)
-    if traffic.page_objects is None:
-        steps.add_downloads()
-    else:
-        steps.add_pages()
-    return graphml(vertices, steps.edges)
+    edges: list[tuple[str, str]] = []
+    for user in users:
+        shared = user.name if len(users) > 1 else ""
+        steps = _ClientSteps(
+            run.duration_ns, run.seed, user.number, shared, traffic, servers, vertices, edges
+        )
+        begin = steps.begin_after(user.after_ns)
+        if traffic.page_objects is None:
+            steps.add_downloads(begin)
+        else:
+            steps.add_pages(begin)
+    return graphml(vertices, edges)
 
 
 @dataclass
 class _ClientSteps:
-    """The steps of a client's graph after its start, which go into ``vertices`` and ``edges``."""
+    """The steps of a client after the start of its graph, which go into ``vertices`` and ``edges``.
+
+    ``shared`` is the client's name where it shares a tor, else empty.
+    """
 
     duration_ns: int
     seed: int
     client: int
+    shared: str
     traffic: RunTraffic
     servers: Sequence[str]
     vertices: Vertices
-    edges: list[tuple[str, str]] = field(default_factory=list)
+    edges: list[tuple[str, str]]
+
+    def _add(self, name: str, **does: str) -> str:
+        """The step ``name`` of this client, which is a new one."""
+        name = f"{name}{USER_MARK}{self.shared}" if self.shared else name
+        self.vertices[name] = does
+        return name
+
+    def _download(self, name: str, server: str, **does: str) -> str:
+        """The step ``name`` that downloads, on a circuit that it shares as it should."""
+        step = self._add(name, peers=server, **does)
+        user = step if self.traffic.streams_per_circuit_isolation else self.shared
+        if user:
+            self.vertices[step] |= {"socksusername": user, "sockspassword": user}
+        return step
+
+    def begin_after(self, after_ns: int) -> str:
+        """The step after which the client begins."""
+        if not after_ns:
+            return "start"
+        pause = self._add("pause0", time=f"{after_ns // 1000} microseconds")
+        self.edges.append(("start", pause))
+        return pause
 
     def _peers(self, number: int) -> str:
         """The server of the download, or page, ``number``."""
@@ -88,23 +132,19 @@ class _ClientSteps:
         pause = pause_ns(self.traffic, self.seed, self.client, number)
         if not pause:
             return step, pause
-        name = f"pause{number}"
-        self.vertices[name] = {"time": f"{pause // 1000} microseconds"}
+        name = self._add(f"pause{number}", time=f"{pause // 1000} microseconds")
         self.edges.append((step, name))
         return name, pause
 
-    def add_downloads(self) -> None:
-        """The chains of downloads and pauses."""
+    def add_downloads(self, begin: str) -> None:
+        """The chains of downloads and pauses after the step ``begin``."""
         chains = self.traffic.parallel_streams
         for chain in range(chains):
-            previous, first, paused_ns, number = "start", "", 0, chain + 1
+            previous, first, paused_ns, number = begin, "", 0, chain + 1
             while paused_ns < self.duration_ns and number <= MOST_DOWNLOADS * chains:
-                name = f"stream{number}"
-                self.vertices[name] = {"peers": self._peers(number)}
-                if self.traffic.response_quantiles is not None or self.traffic.under_way_at_start:
-                    self.vertices[name]["recvsize"] = self._size(number)
-                if self.traffic.streams_per_circuit_isolation:
-                    self.vertices[name] |= {"socksusername": name, "sockspassword": name}
+                drawn = self.traffic.response_quantiles is not None or self.traffic.under_way_at_start
+                size = {"recvsize": self._size(number)} if drawn else {}
+                name = self._download(f"stream{number}", self._peers(number), **size)
                 self.edges.append((previous, name))
                 first = first or name
                 previous, pause = self._pause_after(name, number)
@@ -112,27 +152,29 @@ class _ClientSteps:
                 number += chains
             self.edges.append((previous, first))
 
-    def add_pages(self) -> None:
+    def add_pages(self, begin: str) -> None:
         """One page after the other: its first object, chains of the others, an end that all of them reach.
 
         TGen goes on from a pause without a time when it has come there by every edge.
         """
-        previous, page, paused_ns, chains = "start", 0, 0, self.traffic.parallel_streams
+        previous, page, paused_ns, chains = begin, 0, 0, self.traffic.parallel_streams
+        objects: dict[tuple[int, int], str] = {}
         while paused_ns < self.duration_ns and page < MOST_DOWNLOADS:
             page += 1
             count = object_count(self.traffic, self.seed, self.client, page)
-            peers, end = self._peers(page), page_end(page)
+            peers, end = self._peers(page), self._add(page_end(page))
             for which in range(1, count + 1):
-                name = page_object(page, which)
-                self.vertices[name] = {"peers": peers, "recvsize": self._size(page * PAGE + which)}
-                before = previous if which == 1 else page_object(page, max(1, which - chains))
+                name = self._download(
+                    page_object(page, which), peers, recvsize=self._size(page * PAGE + which)
+                )
+                objects[page, which] = name
+                before = previous if which == 1 else objects[page, max(1, which - chains)]
                 self.edges.append((before, name))
                 if which + chains > count and (which > 1 or count == 1):
                     self.edges.append((name, end))
-            self.vertices[end] = {}
             previous, pause = self._pause_after(end, page)
             paused_ns += pause
-        self.edges.append((previous, page_object(1, 1)))
+        self.edges.append((previous, objects[1, 1]))
 
 
 def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
@@ -160,15 +202,23 @@ def page_end(page: int) -> str:
 
 def is_end(step: str) -> pl.Expr:
     """Whether the column ``step`` names the end of a page."""
-    return pl.col(step).str.contains(r"^pause\d+all$")
+    return pl.col(step).str.contains(rf"^pause\d+all({USER_MARK}|$)")
+
+
+def user_of(step: str, otherwise: pl.Expr) -> pl.Expr:
+    """The client at whose ``step`` a tor is; ``otherwise`` where the step names none."""
+    return pl.coalesce(pl.col(step).str.extract(rf"{USER_MARK}(.+)$"), otherwise)
 
 
 def number_of(step: str, otherwise: str) -> pl.Expr:
     """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``.
 
-    The rows of a client, the column ``log``, are in the order of starts. A client that comes to a step again
-    has been at the last page, and its pages count on from there.
+    The rows of a client are in the order of starts. A client that comes to a step again has been at the last
+    page, and its pages count on from there.
     """
-    page, which = (pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2))
-    again = pl.int_range(pl.len()).over("log", step)
-    return pl.coalesce((page + again * page.max().over("log")) * PAGE + which, otherwise)
+    page, which = (
+        pl.col(step).str.extract(rf"^stream(\d+)-(\d+)({USER_MARK}|$)", group).cast(pl.Int64)
+        for group in (1, 2)
+    )
+    again = pl.int_range(pl.len()).over("client", step)
+    return pl.coalesce((page + again * page.max().over("client")) * PAGE + which, otherwise)

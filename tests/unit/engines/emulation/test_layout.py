@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_network import small_network
 from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.eras import tor_settings
@@ -56,6 +57,17 @@ def test_hosts_are_where_shadow_has_them_and_clients_listen_on_no_network():
     assert client["SocksPort"] == "unix:/s/bulk1.s NoIsolateSOCKSAuth"
     for place in layout.places:
         assert options(layout, place)["ControlPort"] == f"unix:/s/{place.name}.c"
+
+
+def test_clients_of_one_tor_have_a_port_each_and_no_host_of_their_own():
+    layout = made(small_network(POSITIONS, ["bulk1", "bulk2"], shared=True))
+    assert [place.name for place in layout.clients] == ["bulk1"]
+    text = layout.torrc(layout.clients[0], identities(layout))
+    ports = [line.partition(" ")[2] for line in text.splitlines() if line.startswith("SocksPort")]
+    assert ports == [f"unix:/s/{name}.s NoIsolateSOCKSAuth" for name in ("bulk1", "bulk2")]
+    links = links_document(layout.network, Path("latency.npy"), TCP["2012"], {}, 1, Path("links"))
+    assert "bulk2" not in [host["name"] for host in links["hosts"]]
+    assert layout.network.node_of["bulk2"] == 5, "other hosts keep their addresses"
 
 
 def test_only_relays_that_are_traced_record_their_cells():

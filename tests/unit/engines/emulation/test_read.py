@@ -26,7 +26,7 @@ ZERO = 5 * SECOND_NS
 
 
 def download(number: int, **changes: object) -> Download:
-    made = Download(CLIENT, 0, number, SERVER, 1_000, ZERO + 1_000_000, end_ns=ZERO + 9_000_000)
+    made = Download(CLIENT, 0, number, number, SERVER, 1_000, ZERO + 1_000_000, end_ns=ZERO + 9_000_000)
     for key, value in changes.items():
         setattr(made, key, value)
     return made

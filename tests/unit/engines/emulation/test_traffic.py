@@ -169,7 +169,7 @@ def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
 
 def test_points_of_progress_keep_their_distance():
     made = network(*POSITIONS)
-    download = Download(made.clients[0], 0, 1, made.servers[0], 10_000, 0)
+    download = Download(made.clients[0], 0, 1, 1, made.servers[0], 10_000, 0)
     for step in range(100):
         download.take_in(100, step * PROGRESS_STEP_NS // 10, progress=True)
     moments = [moment for moment, _ in download.progress]
@@ -194,3 +194,13 @@ def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
         assert download.server == made.servers[server_index(11, 1, number, 7)]
         assert download.size == response_bytes(bulk, 11, 1, number)
         assert order.pause_ns(1, number) == pause_ns(bulk, 11, 1, number)
+
+
+def test_downloads_of_clients_of_one_tor_are_told_apart():
+    shared = small_network(POSITIONS, ["bulk1", "bulk2"], shared=True)
+    order = DownloadOrder(run_spec(), shared)
+    opened = [order.open_next(index) for index in (0, 1, 0, 1)]
+    assert [download.number for download in opened] == [1, 1, 2, 2]
+    assert len({download.tag for download in opened}) == 4
+    alone = DownloadOrder(run_spec(), network(*POSITIONS)).open_next(0)
+    assert alone.tag == alone.number

@@ -21,7 +21,7 @@ from torsweep.engines.emulation.run.processes import inside
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
-SOCKS_VERSION, NO_NAME, NAME_AND_PASSWORD, CONNECT, IPV4, DOMAIN, IPV6 = 5, 0, 2, 1, 1, 3, 4
+SOCKS_VERSION, NAME_AND_PASSWORD, CONNECT, IPV4, DOMAIN, IPV6 = 5, 2, 1, 1, 3, 4
 PASSWORD = b"torsweep"
 """SOCKS 5 allows no user name without a password; tor accepts any password."""
 
@@ -51,8 +51,8 @@ class LoopbackPort:
     port: int
 
 
-async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str | None) -> socket.socket:
-    """A connection to ``address`` and ``port`` for the stream called ``name``, or for one without a name.
+async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str) -> socket.socket:
+    """A connection to ``address`` and ``port`` for the stream called ``name``.
 
     ``address`` is an IPv4 address or that of an onion service. Raises SocksError when tor refuses it, OSError
     when nothing listens at ``socks`` or tor hangs up.
@@ -90,14 +90,12 @@ def _encoded(address: str) -> bytes:
     return bytes([IPV4]) + ipaddress.IPv4Address(address).packed
 
 
-async def _introduce(connection: socket.socket, name: str | None) -> None:
-    """Agree on a way to say the stream's name, and say it; without a name, agree on none."""
-    loop, method = asyncio.get_running_loop(), NO_NAME if name is None else NAME_AND_PASSWORD
-    await loop.sock_sendall(connection, bytes([SOCKS_VERSION, 1, method]))
-    if await _exactly(connection, 2) != bytes([SOCKS_VERSION, method]):
+async def _introduce(connection: socket.socket, name: str) -> None:
+    """Agree on a way to say the stream's name, and say it."""
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(connection, bytes([SOCKS_VERSION, 1, NAME_AND_PASSWORD]))
+    if await _exactly(connection, 2) != bytes([SOCKS_VERSION, NAME_AND_PASSWORD]):
         raise SocksError("no authentication by name")
-    if name is None:
-        return
     user = name.encode()
     login = bytes([1, len(user)]) + user + bytes([len(PASSWORD)]) + PASSWORD
     await loop.sock_sendall(connection, login)
@@ -123,14 +121,15 @@ PROGRESS_STEP_NS = 1_000_000
 class Download:
     """One download; times are monotonic nanoseconds, None for what it never reached.
 
-    ``index`` is its client's place among the clients, from 0, and ``number`` its own among the client's.
-    Half and four fifths of the payload had come at ``half_ns`` and ``most_ns``, and what has come so far at
-    ``latest_byte_ns``.
+    ``index`` is its client's place among the clients, from 0, ``number`` its own among the client's, and
+    ``tag`` its own among those of the client's tor. Half and four fifths of the payload had come at
+    ``half_ns`` and ``most_ns``, and what has come so far at ``latest_byte_ns``.
     """
 
     client: Client
     index: int
     number: int
+    tag: int
     server: Server
     size: int
     start_ns: int
@@ -173,6 +172,7 @@ class DownloadOrder:
         self.opened: list[Download] = []
         self._run = run
         self._network = network
+        self._users = network.users
         self._counts: dict[int, int] = {}
 
     def open_next(self, index: int) -> Download:
@@ -197,7 +197,9 @@ class DownloadOrder:
         servers = self._network.servers_of(client)
         server = servers[server_index(self._run.seed, index, of, len(servers))]
         size = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
-        download = Download(client, index, number, server, size, time.monotonic_ns())
+        users = self._users[client.tor or client.name]
+        tag = number * len(users) + users.index(client)
+        download = Download(client, index, number, tag, server, size, time.monotonic_ns())
         self.opened.append(download)
         return download
 

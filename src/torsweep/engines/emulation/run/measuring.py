@@ -67,6 +67,7 @@ class Generator:
         self._order = DownloadOrder(layout.run, layout.network)
         self._layout = layout
         self._followers = followers
+        self._opening = {name: asyncio.Lock() for name in followers}
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
@@ -104,13 +105,17 @@ class Generator:
         for download in self.downloads:
             if download.end_ns is None:
                 download.end_ns = min(time.monotonic_ns(), self._end_ns)
-            download.circuit = self._followers[download.client.name].circuit_of.get(download.number)
+            download.circuit = self._follower(download).circuit_of.get(download.tag)
+
+    def _follower(self, download: Download) -> ClientFollower | Unfollowed:
+        """Of the tor that takes ``download``."""
+        return self._followers[download.client.tor or download.client.name]
 
     async def _client(self, index: int, client: Client) -> None:
         run = self._layout.run
         first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
         await self._sleep_until(self._start_ns + first_ns)
-        opening, traffic = asyncio.Lock(), run.traffic[client.kind]
+        opening, traffic = self._opening[client.tor or client.name], run.traffic[client.kind]
         if traffic.page_objects is not None:
             await self._pages(index, opening, traffic.parallel_streams)
         else:
@@ -164,12 +169,12 @@ class Generator:
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Wait until tor reports the stream, or until the download is over without such a report."""
-        reported, follower = asyncio.Event(), self._followers[download.client.name]
+        reported, follower = asyncio.Event(), self._follower(download)
         if isinstance(follower, Unfollowed):
             return
 
         def tell(number: int) -> None:
-            if number == download.number:
+            if number == download.tag:
                 reported.set()
 
         follower.on_new = tell
@@ -182,7 +187,7 @@ class Generator:
     async def _download(self, download: Download) -> None:
         traffic = self._layout.run.traffic[download.client.kind]
         limit_s = None if traffic.timeout_ns is None else traffic.timeout_ns / 1e9
-        follower = self._followers[download.client.name]
+        follower = self._follower(download)
         try:
             async with asyncio.timeout(limit_s):
                 await self._transfer(download, traffic)
@@ -193,18 +198,18 @@ class Generator:
                 download.outcome, download.error = "timeout", "time limit"
             else:
                 download.outcome = "failed"
-                reason = follower.error_of.get(download.number)
+                reason = follower.error_of.get(download.tag)
                 download.error = reason or str(error) or type(error).__name__
         download.end_ns = time.monotonic_ns()
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
-        follower = self._followers[download.client.name]
+        follower = self._follower(download)
         where = self._name_of[download.client.kind, download.server.name]
-        socks: Path | LoopbackPort = self._layout.clients[download.index].socks
-        name: str | None = str(download.number)
+        socks: Path | LoopbackPort = self._layout.socks(download.client.name)
+        name = str(download.tag)
         if isinstance(follower, Unfollowed):
-            socks, name = follower.socks, name if follower.isolated else None
+            socks, name = follower.socks, name if follower.isolated else download.client.name
         connection = await connect(socks, where, SERVER_PORT, name)
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()

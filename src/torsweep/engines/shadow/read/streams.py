@@ -23,7 +23,7 @@ from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events
 from torsweep.engines.shadow.read.tgen import Steps, TgenLog
 from torsweep.engines.shadow.read.traces import Clock
-from torsweep.engines.shadow.traffic import is_end, number_of
+from torsweep.engines.shadow.traffic import is_end, number_of, user_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
 from torsweep.units import SECOND_US
@@ -98,7 +98,7 @@ def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_u
     it that it could have followed: then the log has lost one.
     """
     begun = tgen.begun.join(steps.first, on="log", maintain_order="left").select(
-        "log", "vertex", created_us="time_us"
+        "log", "vertex", created_us=pl.col("time_us") + pl.col("pause_us")
     )
     ended = tgen.downloads.select("log", "vertex", "created_us", "ended_us")
     ended = pl.concat([ended.drop("created_us"), _ends_of_pages(ended, steps)])
@@ -181,7 +181,7 @@ def stream_rows(
     ordered = downloads.sort("log", "created_us", "id", nulls_last=True)
     numbered = ordered.with_columns(
         outcome=_outcome(),
-        client=names.gather(ordered["log"]),
+        client=user_of("vertex", pl.lit(names.gather(ordered["log"]))),
         kind=kinds.gather(ordered["log"]),
         stream=pl.int_range(pl.len(), dtype=pl.Int64).over("log") + 1,
         start_us=clock.since_start("created_us"),
@@ -197,7 +197,8 @@ def stream_rows(
             first_byte_after_command_us=pl.col("first_byte_us") - pl.col("command_us"),
             last_byte_after_command_us=pl.col("last_byte_us") - pl.col("command_us"),
         )
-        .with_columns(order="stream", stream=number_of("vertex", "stream"))
+        .with_columns(order="stream", stream=pl.int_range(pl.len(), dtype=pl.Int64).over("client") + 1)
+        .with_columns(stream=number_of("vertex", "stream"))
         .with_columns(pl.col("server").replace(dict(layout.servers)))
         .select(*STREAMS.polars, "log", "tor_stream", "id", "order")
     )

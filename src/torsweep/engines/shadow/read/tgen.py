@@ -39,9 +39,9 @@ _EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"'}
 class Steps:
     """The steps of all clients; column ``log`` is the index of the client.
 
-    ``first`` (log, vertex): the downloads that a client begins with. ``following`` (log, vertex, pause_us,
-    next): what comes after the download at ``vertex``, and how long after. ``downloads`` (log, vertex,
-    server, bytes_wanted): what each download asks for.
+    ``first`` (log, pause_us, vertex): the downloads that a client begins with, and how long after TGen
+    starts. ``following`` (log, vertex, pause_us, next): what comes after the download at ``vertex``, and how
+    long after. ``downloads`` (log, vertex, server, bytes_wanted): what each download asks for.
     """
 
     first: pl.DataFrame
@@ -54,17 +54,14 @@ def read_graphs(graphs: Sequence[Log]) -> Steps:
     graph = parse_logs(graphs, _parse_steps)
     vertices, edges = graph.vertices, graph.edges
     pauses = vertices.select("log", "vertex", "pause_us").drop_nulls()
-    first = edges.filter(pl.col("source") == "start").select("log", vertex="target")
-    empty = sorted(set(range(len(graphs))) - set(first["log"]))
-    if empty:
-        raise graphs[empty[0]].error("is no graph of a client: nothing follows its start")
     paused = edges.join(
         pauses.rename({"vertex": "target"}), on=["log", "target"], how="left", maintain_order="left"
     )
-    after_pause = edges.select("log", target="source", after="target")
+    after_pause = edges.select("log", target="source", after="target").join(
+        pauses.select("log", target="vertex"), on=["log", "target"], how="semi"
+    )
     following = (
         paused.join(pauses.select("log", source="vertex"), on=["log", "source"], how="anti")
-        .filter(pl.col("source") != "start")
         .join(after_pause, on=["log", "target"], how="left", maintain_order="left")
         .select(
             "log",
@@ -73,13 +70,18 @@ def read_graphs(graphs: Sequence[Log]) -> Steps:
             next=pl.when(pl.col("pause_us").is_null()).then("target").otherwise("after"),
         )
     )
+    is_first = pl.col("vertex") == "start"
+    first = following.filter(is_first).select("log", "pause_us", vertex="next")
+    empty = sorted(set(range(len(graphs))) - set(first["log"]))
+    if empty:
+        raise graphs[empty[0]].error("is no graph of a client: nothing follows its start")
     usual = vertices.filter(pl.col("vertex") == "start").select("log", usual_bytes="bytes_wanted")
     downloads = (
         vertices.filter(pl.col("server").is_not_null())
         .join(usual, on="log", how="left", maintain_order="left")
         .select("log", "vertex", "server", bytes_wanted=pl.coalesce("bytes_wanted", "usual_bytes"))
     )
-    return Steps(first, following, downloads)
+    return Steps(first, following.filter(~is_first), downloads)
 
 
 @dataclass(frozen=True)

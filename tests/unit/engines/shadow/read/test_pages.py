@@ -11,7 +11,7 @@ from torsweep.engines.draws import PAGE
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.streams import unfinished_downloads
 from torsweep.engines.shadow.read.tgen import TgenLog, read_graphs
-from torsweep.engines.shadow.traffic import graphml, number_of
+from torsweep.engines.shadow.traffic import graphml, is_end, number_of, user_of
 from torsweep.errors import InputError
 
 STEPS = {
@@ -57,12 +57,22 @@ def test_a_page_that_none_came_before_is_a_lost_line(tmp_path: Path) -> None:
 
 
 def test_the_number_of_an_object_tells_its_page() -> None:
-    steps = pl.DataFrame({"log": [0, 0], "vertex": ["stream2-13", "stream7"], "stream": [5, 7]})
+    steps = pl.DataFrame({"client": ["web1"] * 2, "vertex": ["stream2-13", "stream7"], "stream": [5, 7]})
     assert steps.select(number_of("vertex", "stream")).to_series().to_list() == [2 * PAGE + 13, 7]
 
 
 def test_pages_count_on_when_a_client_comes_round() -> None:
     visits = [f"stream{page}-{which}" for page in (1, 2, 1, 2, 1) for which in (1, 2)]
-    steps = pl.DataFrame({"log": [0] * 10 + [1], "vertex": [*visits, "stream1-1"], "stream": range(1, 12)})
+    steps = pl.DataFrame(
+        {"client": ["web1"] * 10 + ["web2"], "vertex": [*visits, "stream1-1"], "stream": range(1, 12)}
+    )
     numbers = steps.select(number_of("vertex", "stream")).to_series().to_list()
     assert numbers == [page * PAGE + which for page in range(1, 6) for which in (1, 2)] + [PAGE + 1]
+
+
+def test_steps_of_clients_of_one_tor_tell_whose_they_are() -> None:
+    steps = pl.DataFrame({"vertex": ["stream2-13@web7", "stream7", "pause2all@web7"]})
+    steps = steps.with_columns(client=user_of("vertex", pl.lit("web1")), stream=pl.lit(5))
+    assert steps["client"].to_list() == ["web7", "web1", "web7"]
+    assert steps.select(number_of("vertex", "stream")).to_series().to_list() == [2 * PAGE + 13, 5, 5]
+    assert steps.select(is_end("vertex")).to_series().to_list() == [False, False, True]
