@@ -115,9 +115,10 @@ def _ran_on(results: Path, runs: PredictedRuns) -> str:
     written = [
         file.stat().st_mtime
         for side in ("before", "after")
-        for file in (
-            results / "runs" / sides.experiment / runs.engine / runs.era / runs.network_of(side)
-        ).glob(f"*/{getattr(sides, side)}/provenance.json")
+        # A plan that turns the load has networks of its own, backtest_small+load=3.
+        for file in (results / "runs" / sides.experiment / runs.engine / runs.era).glob(
+            f"{runs.network_of(side)}*/*/{getattr(sides, side)}/provenance.json"
+        )
     ]
     return datetime.fromtimestamp(min(written), UTC).strftime(DAY_AND_TIME) if written else ""
 
