@@ -10,7 +10,7 @@ CORES ?= $(shell nproc)
 # Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model unless CONFIG
 # names an engine (the last one given counts). Shadow needs an hour of a core for each run on the ticket's network.
 CONFIG ?=
-# A tarball or folder of tor's source, where Debian's source package is not available.
+# A tarball of tor's source, where Debian's source package is not available.
 TOR_SOURCE ?=
 # The linker of a wheel's programs, with an old C library; maturin refuses a wheel that needs a newer one.
 ZIG := ziglang==0.17.1

@@ -22,7 +22,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import TOOLS_FOLDER
-from torsweep.tor import TOOLS
+from torsweep.tor import DOWNLOADS, TOOLS
 from torsweep.tor.compile import check_requirements, compile_tor, configure
 from torsweep.tor.release import find_release, unpack
 from torsweep.tor.series import apply_series, read_series
@@ -143,7 +143,7 @@ def test_tree(source: Path | None) -> Iterator[tuple[Path, Path, Path]]:
     series = read_series()
     place = TOOLS / "unit-tests"
     with folder_claimed(place, TOOLS_FOLDER, wait=True):
-        release = find_release(source, TOOLS / "downloads")
+        release = find_release(source, DOWNLOADS)
         tree, build, log, stamp = (place / name for name in ("source", "build", "build.log", "configured"))
         made_of = f"{release.identity} {series.sha256}\n"
         if not stamp.is_file() or stamp.read_text() != made_of:
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tor_rules")
     parser.add_argument("what", choices=("test", "oracle"))
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="of tests; those that the patches touch")
-    parser.add_argument("--source", type=Path, help="tarball, .dsc or folder of tor's source")
+    parser.add_argument("--source", type=Path, help="tarball of tor's source")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at a time")
     parser.add_argument("--out", type=Path, default=Path("answers.txt"), help="where tor's answers go")
     parser.add_argument("--cases", type=int, default=2_000, help="of each kind; 0: those in the repository")

@@ -56,15 +56,14 @@ def test_patches_that_are_newer_than_the_build_leave_no_run_out(with_shadow: Wor
 
 
 def test_another_content_of_the_source_of_tor_is_another_build(with_shadow: Workspace) -> None:
-    source = with_shadow.folder / "my-tor"
-    source.mkdir()
-    (source / "configure").touch()
-    config = (*CONFIG, "tor_source=my-tor")
+    source = with_shadow.folder / "my-tor.tar.gz"
+    source.touch()
+    config = (*CONFIG, "tor_source=my-tor.tar.gz")
     _build(with_shadow)
     before = _build(with_shadow, config)
     assert _planned(with_shadow, config) == ([], 12)
-    (source / "configure").write_text("changed")
+    source.write_text("changed")
     (after,), runs = _planned(with_shadow, config)
     assert (after != before, runs) == (True, 12)
     refused = with_shadow.snakemake("refill_sweep", "--dry-run", config=(*CONFIG, "tor_source=no.tar.gz"))
-    assert "torsweep: no.tar.gz: no such file or folder" in refused.stdout
+    assert "torsweep: no.tar.gz: no such file" in refused.stdout

@@ -78,7 +78,7 @@ def _placed(name: str, tor: dict[str, Any], folder: Path, missing: list[str]) ->
         return tor
     path = Path(tor[kind])
     what = f"{name}_{path.name}"
-    if kind == "source" and path.is_file() and path.suffix != ".dsc":
+    if kind == "source" and path.is_file():
         _copy(path, folder / SOURCES / what)
         return {**tor, kind: str(SOURCES / what)}
     if path.is_dir() and is_repository(path):

@@ -57,7 +57,7 @@ class Overrides(Section):
     replace: Literal["no", "yes"] = "no"
     """Whether finished runs may be replaced by runs of other durations."""
     tor_source: str | None = None
-    """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when left out."""
+    """Where tor is built from: a tarball; Debian's source package when left out."""
     authors: Annotated[str, Field(pattern=r"[^;\s]")] | None = None
     """Who made the results, for `snakemake publish`: names with semicolons between them."""
     licence: Annotated[str, Field(pattern=LICENCE)] | None = None

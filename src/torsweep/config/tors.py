@@ -38,7 +38,7 @@ class TorSource(Section):
     """
 
     source: Annotated[str, Field(min_length=1)] | None = None
-    """``debian`` (Debian's source package), or the path of a tarball, a .dsc or a folder."""
+    """``debian`` (Debian's source package), or the path of a tarball."""
     git: Path | None = None
     """The path of a git repository."""
     revision: Annotated[str, Field(min_length=1)] = HEAD
@@ -69,7 +69,7 @@ class TorSource(Section):
 
     @property
     def path(self) -> Path | None:
-        """The path of a tarball, a .dsc or a folder; None for Debian's package and what is no source."""
+        """The path of a tarball; None for Debian's package and what is no source."""
         return Path(self.source) if self.source is not None and self.source != DEBIAN else None
 
     @property

@@ -23,8 +23,8 @@ from torsweep.engines.contract import Engine
 from torsweep.errors import InputError, ToolMissing
 from torsweep.network.model import Network
 from torsweep.tor import TOOLS
-from torsweep.tor.builds import find_build, read_stamp
-from torsweep.tor.identity import marker_name, planned_key
+from torsweep.tor.builds import find_build, marker_name, read_stamp
+from torsweep.tor.identity import planned_key
 from torsweep.tor.names import require_known
 from torsweep.tor.program import refuse_options
 from torsweep.tor.series import read_series

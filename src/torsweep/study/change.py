@@ -24,9 +24,9 @@ from torsweep.study.named_tor import (
     SAME_TOR,
     NamedTor,
     name_of_level,
-    once_more,
     patched,
     read_tor,
+    repeated,
     usual_baseline,
 )
 from torsweep.study.series import fitting
@@ -149,7 +149,7 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     if candidate.identity == base.identity and not again:
         raise InputError("is the tor of the baseline", key="--candidate", value=text, accepted=accepted)
     (base, *others), note = fitting([base] if again else [base, candidate])
-    candidate = others[0] if others else once_more(base)
+    candidate = others[0] if others else repeated(base)
     if candidate.is_arti and options.on is not None:
         _require_clients(options.on)
     if not again and _key(candidate) == _key(base):

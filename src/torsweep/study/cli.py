@@ -77,7 +77,7 @@ def compare_command(
     candidate: Annotated[
         str | None,
         typer.Option(
-            help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball, .dsc or folder"
+            help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball"
             " of source, a program; arti or arti@VERSION, for clients; or `same`, to see what chance alone"
             " does. Of imports: import:NAME."
         ),
@@ -248,7 +248,7 @@ def compare_command(
 def _play(play: Play, about: str, why: str, dry_run: bool) -> Workload | None:
     """Play what ``about`` says; or print its plan, and return None."""
     from torsweep.study.budget import better_spent
-    from torsweep.study.build_copies import copy_builds, require_options
+    from torsweep.study.builds import require_options, share_builds
     from torsweep.study.workload import Workload, plan_lines
     from torsweep.tor.build import require_buildable
 
@@ -265,7 +265,7 @@ def _play(play: Play, about: str, why: str, dry_run: bool) -> Workload | None:
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)
     typer.echo(f"torsweep: the study is {play.study.folder}", err=True)
     play.study.write()
-    copy_builds(play.study)
+    share_builds(play.study)
     play.run()
     return plan
 

@@ -1,7 +1,7 @@
 """What ``--candidate`` and ``--baseline`` name: a tor, as an entry of an experiment's ``tors:``.
 
 In: ``debian``; ``arti`` or ``arti@VERSION``; ``PATH@REVISION`` or a folder that is a git repository of one of
-the two; a tarball, a .dsc or a folder of source; a program; ``patch:FILE``; ``same``. Out: a
+the two; a tarball of source; a program; ``patch:FILE``; ``same``. Out: a
 :class:`NamedTor`. Commits are written out, and the checksum of a tarball is kept, so that a study says which
 tor it is about after the branch or the file has changed.
 """
@@ -22,14 +22,12 @@ from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.arti import TRIED, ask_arti_version, holds_arti, is_version
 from torsweep.tor.program import ask_version
-from torsweep.tor.release import find_release
 from torsweep.tor.repository import find_commit, is_repository, left_main
 
 SAME_TOR, PATCH = "same", "patch:"
 ARTI = "arti"
 FORMS = (
-    f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN},"
-    f" {ARTI} or {ARTI}@VERSION"
+    f"PATH@REVISION of git, {PATCH}FILE, a tarball of source, a program, {DEBIAN}, {ARTI} or {ARTI}@VERSION"
 )
 TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
 COMMIT_DIGITS = 12
@@ -96,13 +94,12 @@ def read_tor(text: str, key: str) -> NamedTor:
     if not path.exists():
         raise InputError("no such file or folder", key=key, value=text, accepted=FORMS)
     whole = path.resolve()
-    if path.is_dir() or TARBALL.search(path.name) or path.suffix == ".dsc":
-        identity = find_release(whole, Path()).identity
-        is_tarball = path.is_file() and path.suffix != ".dsc"
-        entry = {"source": str(whole)} | ({"sha256": identity} if is_tarball else {})
-    elif os.access(path, os.X_OK) and _answers_as_arti(path):
+    if path.is_file() and TARBALL.search(path.name):
+        identity = sha256_of_file(whole)
+        entry = {"source": str(whole), "sha256": identity}
+    elif path.is_file() and os.access(path, os.X_OK) and _answers_as_arti(path):
         return NamedTor(name_of_level(path.name), {ARTI: str(whole)}, path.name, sha256_of_file(whole))
-    elif os.access(path, os.X_OK):
+    elif path.is_file() and os.access(path, os.X_OK):
         ask_version(path)
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)
     else:
@@ -150,8 +147,8 @@ def patched(patch: Path, base: NamedTor) -> NamedTor:
     return NamedTor(name_of_level(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
 
 
-def once_more(base: NamedTor) -> NamedTor:
-    """``base`` once more: what the two differ in is chance."""
+def repeated(base: NamedTor) -> NamedTor:
+    """``base`` a second time: the two differ by chance alone."""
     return NamedTor("again", {SAME_TOR: base.name}, f"{base.words} once more", f"{SAME_TOR} {base.identity}")
 
 

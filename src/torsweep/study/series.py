@@ -14,17 +14,12 @@ from pathlib import Path
 
 from torsweep.config.tors import DEBIAN
 from torsweep.errors import InputError
-from torsweep.home import CHECKOUT
 from torsweep.study.named_tor import NamedTor
-from torsweep.study.new import STUDIES
-from torsweep.tor import TOOLS
+from torsweep.tor import DOWNLOADS
 from torsweep.tor.apt import RELEASE_SERIES as RELEASES
 from torsweep.tor.names import defaults_of
-from torsweep.tor.release import find_commit_release, find_release, require_version, unpack, verified_package
+from torsweep.tor.release import fetched_release, find_commit_release, find_release, require_version, unpack
 from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
-
-DEBIAN_PACKAGE = TOOLS / "downloads/package"
-"""Debian's source package, below a study or the checkout."""
 
 
 def fitting(tors: Sequence[NamedTor]) -> tuple[list[NamedTor], str]:
@@ -61,7 +56,7 @@ def _why_not(tor: NamedTor) -> str:
 def _require_patches(tor: NamedTor) -> None:
     """Raise InputError, which names file and hunk, where a patch of the user's does not apply to ``tor``."""
     patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
-    if not patches.patches or (tor.entry.get("source") == DEBIAN and _debian_package() is None):
+    if not patches.patches or (tor.entry.get("source") == DEBIAN and fetched_release(DOWNLOADS) is None):
         return
     with _patched(tor):
         pass
@@ -74,7 +69,7 @@ def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tu
     """
     if any(tor.is_program or tor.is_arti for tor in (one, other)):
         return None
-    if any(tor.entry.get("source") == DEBIAN for tor in (one, other)) and _debian_package() is None:
+    if any(tor.entry.get("source") == DEBIAN for tor in (one, other)) and fetched_release(DOWNLOADS) is None:
         return None
     found = []
     for tor in (one, other):
@@ -101,19 +96,11 @@ def _source(tor: NamedTor) -> Iterator[tuple[Path, str]]:
     """The files of ``tor`` in a folder for as long as it takes; its version."""
     if tor.repository is not None:
         release = find_commit_release(tor.repository, tor.entry["revision"], "none")
-    elif tor.entry["source"] == DEBIAN:
-        release = verified_package(_debian_package() or Path())
     else:
-        release = find_release(Path(tor.entry["source"]), Path())
+        path = None if tor.entry["source"] == DEBIAN else Path(tor.entry["source"])
+        release = find_release(path, DOWNLOADS)
     with tempfile.TemporaryDirectory(prefix="torsweep-source-") as scratch:
         tree = Path(scratch, "tor")
         version = unpack(release, tree)
         require_version(version, "none", Path(tor.words))
         yield tree, version
-
-
-def _debian_package() -> Path | None:
-    """The description (.dsc) of Debian's package that an earlier build fetched; None where there is none."""
-    folders = (*sorted(STUDIES.glob("*/")), CHECKOUT)
-    packages = (file for folder in folders for file in sorted((folder / DEBIAN_PACKAGE).glob("tor_*.dsc")))
-    return next(packages, None)

@@ -31,7 +31,7 @@ from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.statistic import MetricName
-from torsweep.study.build_copies import standing_build
+from torsweep.study.builds import standing_build
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play

@@ -5,6 +5,9 @@ from pathlib import Path
 TOOLS = Path("results/tools/tor")
 """Where builds of tor are kept."""
 
+DOWNLOADS = TOOLS / "downloads"
+"""Where Debian's source of tor is kept."""
+
 ARTI_PREFIX = "arti-"
 """Begins the version of a build of Arti, as that of a build of tor begins with a digit."""
 

@@ -2,7 +2,7 @@
 
 In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder ``VERSION-KEY`` with
 ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together.
-``tor.json`` beside it names the build that is taken where none is asked for.
+A marker beside it names the build by the key that the pipeline knows it by.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import build_arti, require_rust
-from torsweep.tor.builds import POINTER, STAMP, BuiltTor, current_build, read_build
+from torsweep.tor.builds import STAMP, BuiltTor, marker_name, read_build, standing_build, stock_marker
 from torsweep.tor.compile import check_requirements, compile_tor, configure
-from torsweep.tor.identity import Recipe, marker_name, planned_key, read_recipe, require_planned
+from torsweep.tor.identity import Recipe, planned_key, read_recipe, require_planned
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
 from torsweep.tor.release import Release, require_unchanged, require_version, unpack
-from torsweep.tor.series import apply_series, read_series
+from torsweep.tor.series import apply_series
 
 BUILT_PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
 """What a build keeps, and where the build tree has it."""
@@ -44,9 +44,8 @@ def build_tor(
 ) -> BuiltTor:
     """Build ``tor`` below ``out``, unless it stands there; several can be built side by side.
 
-    For Debian's release with the series, the build that ``tor.json`` names will do; where there is none,
-    Debian's source package is fetched. With ``stamp``, a file, that names the build. Without, the pipeline's
-    marker does, and ``tor.json`` from then on, if the build is of a release with the project's series alone.
+    The file ``stamp`` names the build, or else the pipeline's marker. A tarball with the project's series
+    alone, built without a stamp, is the tor ``stock`` from then on.
 
     Raises ToolMissing for a build dependency or a source that cannot be had here; InputError for a bad
     source, a patch that does not apply, or a source that has changed since ``stamp`` was planned;
@@ -55,13 +54,13 @@ def build_tor(
     if stamp is not None:
         require_planned(tor, stamp)
     own_folder(out, TOOLS_FOLDER)
-    standing = current_build(out, read_series()) if tor.is_stock else None
+    standing = standing_build(out / stock_marker()) if tor.is_stock else None
     built = standing or _build_recipe(tor, out, jobs, stamp)
-    if standing is None and _may_be_default(tor, by_hand=stamp is None):
-        pointer = {"folder": built.folder.name, "program_sha256": built.provenance["program_sha256"]}
-        write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
-    # The pipeline's own marker too: a dry run then asks this tor what it takes.
-    write_text(stamp or out / marker_name(planned_key(tor)), f"{STAMP} {built.version}\n")
+    markers = [stamp or out / marker_name(planned_key(tor))]
+    if stamp is None and tor.kind == "source" and tor.series == "project" and not tor.patches:
+        markers.append(out / stock_marker())
+    for marker in markers:
+        write_text(marker, f"{STAMP} {built.version}\n")
     return built
 
 
@@ -72,14 +71,6 @@ def require_buildable(tors: Iterable[TorSource]) -> None:
         require_rust()
     if kinds - {"arti", "program"}:
         check_requirements()
-
-
-def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:
-    """Whether ``tor.json`` may name it: what it names is also taken for the tor ``stock`` of experiments.
-
-    Another tor of an experiment never is, or ``stock`` would be that tor from then on.
-    """
-    return tor.is_stock or (by_hand and tor.kind == "source" and tor.series == "project" and not tor.patches)
 
 
 def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> BuiltTor:

@@ -1,6 +1,7 @@
 """The builds of tor that stand: what each is, and which is taken where none is asked for.
 
-In: the folder of builds. Out: :class:`BuiltTor`. Builds are made by :mod:`torsweep.tor.build`.
+In: the folder of builds, with markers: files that name a build. Out: :class:`BuiltTor`. Builds are made by
+:mod:`torsweep.tor.build`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from torsweep.errors import InputError, ToolMissing
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.tor import TOOLS, is_arti
-from torsweep.tor.series import Series, read_series
+from torsweep.tor.series import read_series
 
-POINTER = "tor.json"
 STAMP = "build of tor:"
 """How a stamp begins, a file that names a build."""
+FROM_DEBIAN = "Debian's source package"
+"""Stands for the content of Debian's source in a key: it may not have been fetched when the key is needed."""
 WITHOUT = (
     "asciidoc",
     "manpage",
@@ -42,6 +44,16 @@ def build_key(content: str, series_sha256: str, flags: Sequence[str], patches_sh
     """The key of a build from a source, with patches and options of configure: 12 hexadecimal digits."""
     text = "\n".join([content, series_sha256, *flags, *filter(None, [patches_sha256])])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def marker_name(key: str) -> str:
+    """The file, in the folder of builds, that names the build of ``key``."""
+    return f"built-{key}"
+
+
+def stock_marker() -> str:
+    """The marker of Debian's tor with the project's series as it is now, and today's options of configure."""
+    return marker_name(build_key(FROM_DEBIAN, read_series().sha256, configure_flags(tests=False)))
 
 
 @dataclass(frozen=True)
@@ -109,34 +121,32 @@ def read_stamp(stamp: Path) -> str:
 
 
 def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
-    """The build ``version`` below ``out``; without one, that which stands for the series as it is now.
+    """The build ``version`` below ``out``; without one, the tor ``stock`` with the series as it is now.
 
     Raises ToolMissing when there is none, InputError when the project has no readable series.
     """
-    if version is not None:
-        build = read_build(out / version)
-        if build is None:
+    if version is None:
+        stock = standing_build(out / stock_marker())
+        if stock is None:
             raise ToolMissing(
-                f"{out}: holds no tor {version}, that the run was prepared for; remove {out}"
-                " to have tor built again"
+                f"{out}: no tor with this patch series is built; `torsweep tor build` builds it"
             )
-        return build
-    built = current_build(out, read_series())
-    if built is None:
-        raise ToolMissing(f"{out}: no tor with this patch series is built; `torsweep tor build` builds it")
-    return built
+        return stock
+    build = read_build(out / version)
+    if build is None:
+        raise ToolMissing(
+            f"{out}: holds no tor {version}, that the run was prepared for; remove {out}"
+            " to have tor built again"
+        )
+    return build
 
 
-def current_build(out: Path, series: Series) -> BuiltTor | None:
-    """The complete build below ``out`` with ``series`` and today's configure options; None without one."""
+def standing_build(marker: Path) -> BuiltTor | None:
+    """The complete build that ``marker`` names, in the same folder; None without one."""
     try:
-        built = read_build(out / str(read_json(out / POINTER)["folder"]))
-    except (InputError, KeyError):
+        return read_build(marker.parent / read_stamp(marker))
+    except (InputError, OSError):
         return None
-    if built is None:
-        return None
-    made_of = (built.provenance.get("series_sha256"), built.provenance["configure"])
-    return built if made_of == (series.sha256, configure_flags(tests=False)) else None
 
 
 def read_build(folder: Path) -> BuiltTor | None:

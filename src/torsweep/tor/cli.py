@@ -17,7 +17,7 @@ tor_app = typer.Typer(help="Build tor from its release source with the patch ser
 
 SourceOption = Annotated[
     Path | None,
-    typer.Option(help="Tarball, .dsc or folder of tor's source; Debian's source package when left out."),
+    typer.Option(help="Tarball of tor's source; Debian's source package when left out."),
 ]
 Checksum = Annotated[
     str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")

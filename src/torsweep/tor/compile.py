@@ -1,7 +1,7 @@
 """Building tor, out of tree: what it needs of the machine, configure and make.
 
 In: the compiler in ``CC`` or on PATH, with its usual flags; a source tree. Out: the build tree, a log, and
-how far it is on standard error. A ToolMissing names everything that is missing at once.
+what is done on standard error. A ToolMissing names everything that is missing at once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from torsweep.errors import OutputError, ToolMissing, TorsweepError
+from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.builds import configure_flags
 
 NEEDED_PROGRAMS = {"make": "make", "patch": "patch"}
@@ -119,13 +118,6 @@ def can_link(compiler: list[str], libraries: Sequence[Library]) -> bool:
     return answer.returncode == 0
 
 
-PROGRESS_EVERY_S = 10.0
-
-FULL_BYTES = 8_000_000
-"""If a build fails on a disk with less room than this, the disk is the reason; a compiler's message seldom
-says so."""
-
-
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
     """Configure the source ``tree`` in ``build``; return the flags. TorsweepError when it fails."""
     flags = configure_flags(tests=tests)
@@ -139,51 +131,27 @@ def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
 
 def compile_tor(build: Path, log: Path, targets: Sequence[str], jobs: int) -> None:
     """Make ``targets`` in the configured ``build`` with ``jobs`` at a time; TorsweepError when it fails."""
-    dry_run = subprocess.run(
-        ["make", "--dry-run", *targets], cwd=build, capture_output=True, check=False, env=_plain()
-    )
-    total = len(re.findall(rb'echo "  CC  ', dry_run.stdout))
-    say(f"compiling {total} files, {jobs} at a time" if total else "compiling")
-    run_step(["make", f"--jobs={jobs}", *targets], build, log, "make of tor", total)
+    say(f"compiling, {jobs} at a time (a minute or two)")
+    run_step(["make", f"--jobs={jobs}", *targets], build, log, "make of tor")
 
 
-def run_step(command: list[str], folder: Path, log: Path, what: str, total: int = 0) -> None:
-    """Run ``command`` with its output appended to ``log``, and say how far it is now and then.
+def run_step(command: list[str], folder: Path, log: Path, what: str) -> None:
+    """Run ``command`` in ``folder`` with its output appended to ``log``.
 
-    Raises OutputError for a full disk, and TorsweepError with the first complaint of ``what``.
+    Raises TorsweepError with the first complaint of ``what``.
     """
-    start = reported = time.monotonic()
-    compiled = 0
     with log.open("a", encoding="utf-8") as written:
-        process = subprocess.Popen(
+        code = subprocess.run(
             command,
             cwd=folder,
             env=_plain(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=written,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                written.write(line)
-                compiled += line.startswith("  CC  ")
-                now = time.monotonic()
-                if total and now - reported >= PROGRESS_EVERY_S:
-                    left_s = (now - start) * max(total - compiled, 0) / max(compiled, 1)
-                    say(f"compiled {compiled} of {total} files, about {left_s:.0f} s left")
-                    reported = now
-            code = process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-    if code and shutil.disk_usage(folder).free < FULL_BYTES:
-        raise OutputError(f"{folder}: {what} failed: no space left on the device")
+            check=False,
+        ).returncode
     if code:
-        lines = first_error(log.read_text(encoding="utf-8"), code)
+        lines = first_error(log.read_text(encoding="utf-8", errors="replace"), code)
         for line in lines:
             say(f"  {line}")
         raise TorsweepError(f"{what} failed: {lines[0]}")

@@ -16,12 +16,9 @@ from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.arti import arti_content
-from torsweep.tor.builds import build_key, configure_flags
+from torsweep.tor.builds import FROM_DEBIAN, build_key, configure_flags, marker_name
 from torsweep.tor.release import Release, find_commit_release, find_release
 from torsweep.tor.series import SERIES, Series, patches_of_user, read_series
-
-FROM_DEBIAN = "Debian's source package"
-"""Stands for the content of a source that has not been fetched yet."""
 
 NO_PATCHES = Series((), "")
 
@@ -86,11 +83,6 @@ def planned_key(tor: TorSource, series: Path = SERIES) -> str:
     return read_recipe(tor, series=series).key
 
 
-def marker_name(key: str) -> str:
-    """The file, in the folder of builds, that says which build is the one of ``key``."""
-    return f"built-{key}"
-
-
 def require_planned(tor: TorSource, stamp: Path, recipe: Recipe | None = None) -> None:
     """Raise InputError when ``stamp`` is the marker of another key than ``tor`` has, or its ``recipe``."""
     key = planned_key(tor) if recipe is None else _as_planned(tor, recipe).key
@@ -113,5 +105,5 @@ def overridden_stock(source: str | None) -> TorSource:
     if source is None:
         return STOCK
     if not source:
-        raise InputError("is empty", key="tor_source", accepted="a tarball, a .dsc or a folder")
+        raise InputError("is empty", key="tor_source", accepted="a tarball")
     return TorSource(source=source if source != DEBIAN else f"./{source}")

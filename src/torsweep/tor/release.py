@@ -1,13 +1,11 @@
-"""A source of tor as a patched tree: from Debian's archive, a tarball, a folder or a commit, verified.
+"""A source of tor: from Debian's archive, a tarball or a commit of git.
 
-In: nothing, or what a user names; patches. Out: :class:`Release`, which says what it was checked against; the
-source tree, unpacked and patched.
+In: nothing, or what a user names. Out: :class:`Release`, which says what it was checked against; the source
+tree, unpacked.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -19,23 +17,23 @@ from torsweep.formats.archives import unpack_tarball
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER
 from torsweep.tor.apt import RELEASE_SERIES as RELEASE_SERIES
-from torsweep.tor.apt import fetch_source_package
+from torsweep.tor.apt import fetch_source
 from torsweep.tor.repository import Commit, export, file_of, find_commit
 
 CONFIGURE, CONFIGURE_AC = "configure", "configure.ac"
 CONFIGURES = (CONFIGURE, CONFIGURE_AC)
 """A release has the first; a tree out of git has only the second, which autoconf makes the first from."""
 
-NOT_SOURCE = shutil.ignore_patterns(".git", "*.o", "*.a", ".deps", ".dirstamp", "config.status", "orconfig.h")
-"""What a build inside a source folder leaves there; with it, a build elsewhere would refuse to start."""
+PACKAGE = "package"
+"""The folder of Debian's source package, among the downloads."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The source of tor in a tarball, a folder or a commit.
+    """The source of tor in a tarball or a commit.
 
-    ``identity`` stands for its content, in hexadecimal: the SHA-256 of the file or of the folder's tree, or
-    git's id of the commit's tree.
+    ``identity`` stands for its content, in hexadecimal: the SHA-256 of the tarball, or git's id of the
+    commit's tree.
     """
 
     path: Path
@@ -54,26 +52,23 @@ class Release:
 
 
 def find_release(source: Path | None, downloads: Path, sha256: str | None = None) -> Release:
-    """The release at ``source``; without one, Debian's source package.
+    """The release in the tarball ``source``; without one, that of Debian's source package.
 
     A package that is in ``downloads`` already is taken, so that all builds are of one release. Raises
-    InputError for a path that is neither tarball nor folder, or a checksum that is not the one
-    given, the one beside the tarball (``NAME.sha256sum``) or the one in the .dsc; and the errors of
-    :func:`torsweep.tor.apt.fetch_source_package`.
+    InputError for what is no file, or a checksum that is not ``sha256``; and the errors of
+    :func:`torsweep.tor.apt.fetch_source`.
     """
     if source is None:
-        return _debian_release(downloads)
-    if source.is_dir():
-        if not any((source / name).is_file() for name in CONFIGURES):
-            raise InputError("is no source of tor: it has no configure", file=source)
-        return Release(source, sha256_of_tree(source), "a folder, taken as it is")
+        tarball = fetched_release(downloads) or _fetch(downloads)
+        return Release(tarball, sha256_of_file(tarball), "apt")
     if not source.is_file():
-        raise InputError(
-            "no such file or folder", file=source, accepted="a tarball or a folder of tor's source"
-        )
-    if source.suffix == ".dsc":
-        return verified_package(source)
-    return _verified_tarball(source, sha256)
+        raise InputError("no such file", file=source, accepted="a tarball of tor's source")
+    actual = sha256_of_file(source)
+    if sha256 is None:
+        return Release(source, actual, "nothing: no checksum was given")
+    if actual != sha256.lower():
+        raise InputError(f"wrong checksum: SHA-256 is {actual}", file=source, accepted=sha256.lower())
+    return Release(source, actual, "the checksum given")
 
 
 def find_commit_release(repository: Path, revision: str, series: str) -> Release:
@@ -86,92 +81,23 @@ def find_commit_release(repository: Path, revision: str, series: str) -> Release
     return Release(repository, commit.tree, f"git, as commit {commit.commit}", commit)
 
 
-def _debian_release(downloads: Path) -> Release:
-    package = downloads / "package"
+def fetched_release(downloads: Path) -> Path | None:
+    """The tarball of Debian's package that is in ``downloads``; None without one."""
+    return next(iter(sorted((downloads / PACKAGE).glob("tor_*.orig.tar.*[!c]"))), None)
+
+
+def _fetch(downloads: Path) -> Path:
+    """Fetch Debian's package into ``downloads``, where it appears as a whole; its tarball."""
     with folder_claimed(downloads.parent, TOOLS_FOLDER, wait=True):
-        for description in sorted(package.glob("tor_*.dsc")):
-            try:
-                return verified_package(description)
-            except InputError:
-                break
-        shutil.rmtree(package, ignore_errors=True)
-        return verified_package(fetch_source_package(downloads / "apt", package))
-
-
-def verified_package(description: Path) -> Release:
-    """The release tarball of the source package ``description`` (.dsc), every file of it verified."""
-    sums, tarball = _package(description)
-    for name, expected in sums.items():
-        file = description.parent / name
-        if not file.is_file():
-            raise InputError(f"names {name}, which is not beside it", file=description)
-        _compare(file, sha256_of_file(file), expected, description.name)
-    return Release(description.parent / tarball, sums[tarball], description.name)
-
-
-def release_in_package(description: Path) -> str:
-    """The SHA-256 of the release tarball of the source package ``description``, whose files are not read.
-
-    Raises InputError when it names no release.
-    """
-    sums, tarball = _package(description)
-    return sums[tarball]
-
-
-def _package(description: Path) -> tuple[dict[str, str], str]:
-    """The checksums of a source package's files, and which of these is the release tarball."""
-    sums = package_checksums(description.read_text(encoding="utf-8", errors="replace"))
-    tarballs = [name for name in sums if re.fullmatch(r"tor_[^_]*\.orig\.tar\.\w+", name)]
-    if len(tarballs) != 1:
-        raise InputError("names no release tarball of tor", file=description)
-    return sums, tarballs[0]
-
-
-def package_checksums(description: str) -> dict[str, str]:
-    """The SHA-256 of each file that the text of a .dsc lists, in hexadecimal, by the file's name."""
-    section = re.search(r"^Checksums-Sha256:[^\n]*\n((?:[ \t]+\S.*\n?)+)", description, re.MULTILINE)
-    if section is None:
-        return {}
-    lines = [line.split() for line in section[1].splitlines()]
-    return {name: digest for digest, _size, name in lines}
-
-
-def _verified_tarball(tarball: Path, sha256: str | None) -> Release:
-    actual = sha256_of_file(tarball)
-    beside = tarball.with_name(f"{tarball.name}.sha256sum")
-    if sha256 is not None:
-        where = "the checksum given"
-    elif beside.is_file():
-        sha256, where = (
-            beside.read_text(encoding="utf-8", errors="replace").partition(" ")[0].strip(),
-            beside.name,
-        )
-    else:
-        return Release(tarball, actual, "nothing: no checksum was given and none lies beside the tarball")
-    _compare(tarball, actual, sha256, where)
-    return Release(tarball, actual, where)
-
-
-def _compare(file: Path, actual: str, expected: str, where: str) -> None:
-    if actual != expected.lower():
-        raise InputError(
-            f"wrong checksum: SHA-256 is {actual}, and {expected or 'nothing'} in {where}; "
-            "fetch the file again",
-            file=file,
-        )
-
-
-def sha256_of_tree(folder: Path) -> str:
-    """The SHA-256 over names and contents of the files of a source tree, in hexadecimal."""
-    digest = hashlib.sha256()
-    for root, folders, names in os.walk(folder):
-        left_out = NOT_SOURCE(root, [*folders, *names])
-        folders[:] = sorted(name for name in folders if name not in left_out)
-        for name in sorted(name for name in names if name not in left_out):
-            file = Path(root) / name
-            if file.is_file():
-                digest.update(f"{file.relative_to(folder)}\0{sha256_of_file(file)}\n".encode())
-    return digest.hexdigest()
+        found = fetched_release(downloads)
+        if found is not None:
+            return found
+        begun = downloads / f"{PACKAGE}.part"
+        for folder in (begun, downloads / PACKAGE):
+            shutil.rmtree(folder, ignore_errors=True)
+        tarball = fetch_source(downloads / "apt", begun)
+        begun.replace(downloads / PACKAGE)
+        return downloads / PACKAGE / tarball.name
 
 
 def unpack(release: Release, target: Path) -> str:
@@ -183,8 +109,6 @@ def unpack(release: Release, target: Path) -> str:
     try:
         if release.commit is not None:
             export(release.commit, target)
-        elif release.path.is_dir():
-            shutil.copytree(release.path, target, symlinks=True, ignore=NOT_SOURCE)
         else:
             _unpack_tarball(release.path, target)
     except OSError as error:
@@ -195,13 +119,9 @@ def unpack(release: Release, target: Path) -> str:
 
 
 def require_unchanged(release: Release) -> None:
-    """Raise InputError when the files of ``release`` are other ones than those that its identity is of."""
-    if release.commit is None:
-        identity = sha256_of_tree if release.path.is_dir() else sha256_of_file
-        if identity(release.path) != release.identity:
-            raise InputError(
-                "has changed while it was copied; give the same command again", file=release.path
-            )
+    """Raise InputError when the tarball of ``release`` is another one than its identity is of."""
+    if release.commit is None and sha256_of_file(release.path) != release.identity:
+        raise InputError("has changed while it was copied; give the same command again", file=release.path)
 
 
 def _unpack_tarball(tarball: Path, target: Path) -> None:

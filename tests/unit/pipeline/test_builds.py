@@ -43,9 +43,8 @@ def test_a_run_waits_for_the_builds_of_its_variant_alone(programs):
 
 def test_the_users_source_is_that_of_stock(programs):
     experiment = _experiment(programs, stock="a", new="b")
-    (programs / "tor").mkdir()
-    (programs / "tor/configure").write_text("")
-    usual, given = Builds(None), Builds(str(programs / "tor"))
+    (programs / "tor.tar").touch()
+    usual, given = Builds(None), Builds(str(programs / "tor.tar"))
     assert _keys(given, experiment, "stock") != _keys(usual, experiment, "stock")
     assert _keys(given, experiment, "new") == _keys(usual, experiment, "new")
 
@@ -128,9 +127,8 @@ def test_an_option_that_a_tor_does_not_know_is_refused_when_that_can_be_asked(pr
 
 def _plain(programs, **changes):
     """An experiment with a tor of its own, without the series."""
-    (programs / "tor").mkdir(exist_ok=True)
-    (programs / "tor/configure").write_text("")
-    tors = {"plain": {"source": str(programs / "tor"), "series": "none"}}
+    (programs / "tor.tar").touch()
+    tors = {"plain": {"source": str(programs / "tor.tar"), "series": "none"}}
     grid = {"tors": tors, "knobs.tor": ["stock", "plain"], "baseline.tor": "stock", "sensitivities": {}}
     return load_experiment("refill_sweep", {"era": "today", **grid, **changes})
 

@@ -183,7 +183,7 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
     with pytest.raises(InputError, match="is no tor, got"):
         read_change(Sides(str(tmp_path / "notes.txt")))
     (tmp_path / "notes").mkdir()
-    with pytest.raises(InputError, match="is no source of tor: it has no configure"):
+    with pytest.raises(InputError, match="is no tor, got"):
         read_change(Sides(str(tmp_path / "notes")))
     program.write_text("#!/bin/sh\necho git version 2\n")
     with pytest.raises(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 from pathlib import Path
 
@@ -10,9 +9,11 @@ import pytest
 
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
-from torsweep.study import new, series
+from torsweep.study import series
 from torsweep.study.named_tor import DEBIANS_TOR, patched, read_tor
 from torsweep.study.series import fitting
+from torsweep.tor import DOWNLOADS
+from torsweep.tor.release import PACKAGE
 from torsweep.tor.series import Series
 
 
@@ -64,20 +65,15 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(repository, patch):
 def test_a_patch_is_tried_on_debians_source_where_it_has_been_fetched(patch, tmp_path, monkeypatch):
     on_top = patched(patch, DEBIANS_TOR)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(series, "CHECKOUT", tmp_path)
     assert fitting([DEBIANS_TOR, on_top]) == ([DEBIANS_TOR, on_top], ""), "the build will say it"
     tree = tmp_path / "tor-0.4.9.11"
     tree.mkdir()
     (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.9.11'\n")
     (tree / "kist.c").write_text("int interval = 10;\n")
-    package = tmp_path / new.STUDIES / "other" / series.DEBIAN_PACKAGE
+    package = DOWNLOADS / PACKAGE
     package.mkdir(parents=True)
     with tarfile.open(package / "tor_0.4.9.11.orig.tar.gz", "w:gz") as archive:
         archive.add(tree, arcname=tree.name)
-    sha256 = hashlib.sha256((package / "tor_0.4.9.11.orig.tar.gz").read_bytes()).hexdigest()
-    (package / "tor_0.4.9.11-1.dsc").write_text(
-        f"Source: tor\nChecksums-Sha256:\n {sha256} 1 tor_0.4.9.11.orig.tar.gz\n"
-    )
     with pytest.raises(InputError, match=r"does not apply: kist\.c: Hunk #1 FAILED at 1"):
         fitting([DEBIANS_TOR, on_top])
 
@@ -88,17 +84,3 @@ def test_a_patch_is_tried_whatever_its_first_folder_is_called(repository, tmp_pa
     patch.write_text("--- tor.old/kist.c\n+++ tor.new/kist.c\n@@ -1 +1 @@\n-int interval = 20;\n+int b;\n")
     base = read_tor(f"{repository}@left-here", "--candidate")
     assert fitting([base, patched(patch, base)])[1] == ""
-
-
-def test_a_package_is_tried_as_the_release_in_it(tmp_path):
-    source = tmp_path / "tor-0.4.8.1"
-    source.mkdir()
-    (source / "configure.ac").write_text("AC_INIT([tor],[0.4.8.1])\n")
-    tarball, description = tmp_path / "tor_0.4.8.1.orig.tar.gz", tmp_path / "tor_0.4.8.1.dsc"
-    with tarfile.open(tarball, "w:gz") as file:
-        file.add(source, source.name)
-    checksum = hashlib.sha256(tarball.read_bytes()).hexdigest()
-    description.write_text(f"Checksums-Sha256:\n {checksum} 1 {tarball.name}\n")
-    (tor,), note = fitting([read_tor(str(description), "--candidate")])
-    assert tor.identity == checksum
-    assert note.endswith("they are for tor 0.4.9, and tor_0.4.8.1.dsc is 0.4.8.1")

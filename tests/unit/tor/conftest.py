@@ -1,8 +1,7 @@
-"""A source tree of a few lines that calls itself tor, a patch for it, and the package it comes in."""
+"""A source tree of a few lines that calls itself tor, a patch for it, and the tarball it comes in."""
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 from pathlib import Path
 
@@ -43,24 +42,6 @@ def tarball(tree: Path, tmp_path: Path) -> Path:
     with tarfile.open(file, "w:gz") as archive:
         archive.add(tree, arcname=tree.name)
     return file
-
-
-@pytest.fixture
-def package(tarball: Path, tmp_path: Path) -> Path:
-    """The .dsc of a source package of the tarball and a second file."""
-    second = tmp_path / "tor_0.4.9.11-1.diff.gz"
-    second.write_bytes(b"debian's files")
-    lines = "".join(
-        f" {hashlib.sha256(file.read_bytes()).hexdigest()} {file.stat().st_size} {file.name}\n"
-        for file in (tarball, second)
-    )
-    description = tmp_path / "tor_0.4.9.11-1.dsc"
-    description.write_text(
-        "Format: 1.0\nSource: tor\nVersion: 0.4.9.11-1\n"
-        "Checksums-Sha1:\n 00 1 tor_0.4.9.11.orig.tar.gz\n"
-        f"Checksums-Sha256:\n{lines}Files:\n 11 1 tor_0.4.9.11.orig.tar.gz\n"
-    )
-    return description
 
 
 @pytest.fixture

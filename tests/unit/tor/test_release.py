@@ -3,86 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from torsweep.errors import InputError, ToolMissing
 from torsweep.tor import apt
-from torsweep.tor.release import find_release, sha256_of_tree, unpack, verified_package
-
-
-def test_a_source_package_is_verified_file_by_file(package, tarball, tmp_path):
-    release = find_release(package, tmp_path / "downloads")
-    assert release.path == tarball
-    assert release.identity == hashlib.sha256(tarball.read_bytes()).hexdigest()
-    assert release.verified_by == "tor_0.4.9.11-1.dsc"
-
-
-@pytest.mark.parametrize("name", ["tor_0.4.9.11.orig.tar.gz", "tor_0.4.9.11-1.diff.gz"])
-def test_a_changed_file_of_a_package_is_named_with_both_checksums(package, name):
-    file = package.with_name(name)
-    expected = hashlib.sha256(file.read_bytes()).hexdigest()
-    file.write_bytes(file.read_bytes() + b"!")
-    with pytest.raises(InputError) as raised:
-        verified_package(package)
-    text = str(raised.value)
-    assert text.startswith(f"{file}: wrong checksum")
-    assert expected in text and hashlib.sha256(file.read_bytes()).hexdigest() in text
-    assert raised.value.exit_code == 2
-
-
-def test_a_file_missing_from_a_package_is_named(package):
-    package.with_name("tor_0.4.9.11-1.diff.gz").unlink()
-    with pytest.raises(InputError, match=r"tor_0\.4\.9\.11-1\.diff\.gz, which is not beside it"):
-        verified_package(package)
-
-
-def test_a_description_without_checksums_is_refused(tmp_path):
-    file = tmp_path / "tor.dsc"
-    file.write_text("Format: 1.0\n")
-    with pytest.raises(InputError, match="names no release tarball"):
-        verified_package(file)
+from torsweep.tor.apt import as_sources
+from torsweep.tor.release import PACKAGE, find_release, unpack
 
 
 def test_a_tarball_is_checked_against_the_checksum_given(tarball, tmp_path):
     good = hashlib.sha256(tarball.read_bytes()).hexdigest()
     assert find_release(tarball, tmp_path, good.upper()).verified_by == "the checksum given"
-    with pytest.raises(InputError, match="wrong checksum"):
+    assert find_release(tarball, tmp_path).verified_by.startswith("nothing: ")
+    with pytest.raises(InputError, match=f"wrong checksum: SHA-256 is {good}; accepted: 000"):
         find_release(tarball, tmp_path, "0" * 64)
 
 
-def test_a_tarball_is_checked_against_the_checksum_beside_it(tarball, tmp_path):
-    beside = tarball.with_name(f"{tarball.name}.sha256sum")
-    beside.write_text(f"{hashlib.sha256(tarball.read_bytes()).hexdigest()}  {tarball.name}\n")
-    assert find_release(tarball, tmp_path).verified_by == beside.name
-    beside.write_text(f"{'f' * 64}  {tarball.name}\n")
-    with pytest.raises(InputError, match="wrong checksum"):
-        find_release(tarball, tmp_path)
-
-
-def test_a_tarball_without_a_checksum_says_so(tarball, tmp_path):
-    assert find_release(tarball, tmp_path).verified_by.startswith("nothing: ")
-
-
-def test_tarball_and_folder_unpack_to_the_same_tree(tarball, tree, tmp_path):
-    for name, source in (("from-tarball", tarball), ("from-folder", tree)):
-        assert unpack(find_release(source, tmp_path), tmp_path / name) == "0.4.9.11"
-    assert sha256_of_tree(tmp_path / "from-tarball") == sha256_of_tree(tmp_path / "from-folder")
-
-
-def test_a_folder_that_has_been_built_in_counts_as_its_source(tree, tmp_path):
-    before = sha256_of_tree(tree)
-    (tree / "src" / "clock.o").write_bytes(b"object")
-    (tree / "config.status").write_text("built here")
-    assert sha256_of_tree(tree) == before
-    unpack(find_release(tree, tmp_path), tmp_path / "copy")
-    assert not (tmp_path / "copy" / "config.status").exists()
-
-
-def test_another_program_is_refused(tree, tmp_path):
+def test_a_tarball_of_another_program_is_refused(tree, tarball, tmp_path):
+    assert unpack(find_release(tarball, tmp_path), tmp_path / "tor") == "0.4.9.11"
     (tree / "configure").write_text("PACKAGE_NAME='vidalia'\nPACKAGE_VERSION='1'\n")
+    subprocess.run(["tar", "czf", tarball, "-C", tmp_path, tree.name], check=True)
     with pytest.raises(InputError, match="is no source of tor"):
-        unpack(find_release(tree, tmp_path), tmp_path / "copy")
+        unpack(find_release(tarball, tmp_path), tmp_path / "copy")
 
 
 def test_a_broken_tarball_is_named(tarball, tmp_path):
@@ -94,7 +40,7 @@ def test_a_broken_tarball_is_named(tarball, tmp_path):
 @pytest.mark.parametrize("name", ["missing.tar.gz", "folder"])
 def test_a_source_that_is_none_is_named(tmp_path, name):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=name):
+    with pytest.raises(InputError, match=f"{name}: no such file; accepted: a tarball"):
         find_release(tmp_path / name, tmp_path)
 
 
@@ -103,3 +49,44 @@ def test_without_apt_the_message_names_the_other_ways(monkeypatch, tmp_path):
     with pytest.raises(ToolMissing, match=r"--source PATH, or --config tor_source=PATH") as raised:
         find_release(None, tmp_path / "tools" / "downloads")
     assert raised.value.exit_code == 3
+
+
+LIST = """# the archive
+deb [signed-by=/usr/share/keyrings/a.gpg] http://archive.example/debian stable main # comment
+deb-src http://archive.example/debian stable main
+#deb http://off.example/ s main
+"""
+STANZAS = "Enabled: no\nTypes: deb deb-src\nURIs: http://a.example/\nSuites: s\nSigned-By:\n .\n abc\n"
+
+
+def test_archives_of_programs_become_archives_of_sources():
+    assert as_sources(LIST).splitlines()[1:] == [
+        "deb-src [signed-by=/usr/share/keyrings/a.gpg] http://archive.example/debian stable main # comment",
+        "deb-src http://archive.example/debian stable main",
+        "#deb http://off.example/ s main",
+    ]
+    assert as_sources(STANZAS) == STANZAS.replace("deb deb-src", "deb-src")
+
+
+def _apt(folder: Path, source: str) -> None:
+    """Stand-ins for apt's programs: ``source`` is what `apt-get source` does, in a shell."""
+    for name, script in {"apt-get": f'case "$*" in *--download-only*) {source};; esac', "apt-config": ":"}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+
+def test_debians_tarball_is_fetched_once_and_appears_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _apt(tmp_path, "echo half > tor_0.4.9.11.orig.tar.gz; echo 'E: no route' >&2; exit 100")
+    downloads = tmp_path / "tools/downloads"
+    with pytest.raises(ToolMissing, match=r"apt gives no source of tor \(no route\); name a tarball"):
+        find_release(None, downloads)
+    assert not (downloads / PACKAGE).exists()
+    _apt(tmp_path, "echo whole > tor_0.4.9.11.orig.tar.gz; touch tor_0.4.9.11.orig.tar.gz.asc")
+    found = find_release(None, downloads)
+    assert (found.path, found.path.read_text()) == (
+        downloads / PACKAGE / "tor_0.4.9.11.orig.tar.gz",
+        "whole\n",
+    )
+    _apt(tmp_path, "exit 100")
+    assert find_release(None, downloads) == found

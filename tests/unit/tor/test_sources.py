@@ -14,8 +14,8 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor
-from torsweep.tor.builds import find_build, read_build, read_stamp
-from torsweep.tor.identity import marker_name, planned_key
+from torsweep.tor.builds import find_build, marker_name, read_build, read_stamp
+from torsweep.tor.identity import planned_key
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not on PATH")
@@ -217,17 +217,17 @@ def test_a_branch_that_moves_between_plan_and_build_is_not_built_under_the_plann
     assert not stamp.exists() and not compiler
 
 
-def test_a_folder_that_changes_while_it_is_copied_is_not_built(tree, tmp_path, compiler, monkeypatch):
+def test_a_tarball_that_changes_while_it_is_unpacked_is_not_built(tarball, tmp_path, compiler, monkeypatch):
     unpack = build.unpack
 
     def edited(release, target):
         version = unpack(release, target)
-        (tree / "configure").write_text(f"{(tree / 'configure').read_text()}# more\n")
+        tarball.write_bytes(b"another")
         return version
 
     monkeypatch.setattr(build, "unpack", edited)
     with pytest.raises(InputError, match="has changed while it was copied"):
-        build_tor(TorSource(source=str(tree), series="none"), tmp_path / "tools")
+        build_tor(TorSource(source=str(tarball), series="none"), tmp_path / "tools")
     assert not compiler and not list((tmp_path / "tools").glob("0.4*"))
 
 
@@ -251,13 +251,13 @@ def test_only_a_release_with_the_series_becomes_the_build_that_is_taken_by_defau
     repository, tmp_path, compiler
 ):
     build_tor(of(repository), tmp_path / "tools", stamp=tmp_path / "stamp")
-    assert not (tmp_path / "tools" / build.POINTER).exists()
+    assert not list((tmp_path / "tools").glob("built-*"))
     assert read_stamp(tmp_path / "stamp").startswith("0.4.8.2-dev-")
 
 
-def test_no_other_tor_of_an_experiment_becomes_stock(tree, tmp_path, compiler, monkeypatch):
+def test_no_other_tor_of_an_experiment_becomes_stock(tarball, tmp_path, compiler, monkeypatch):
     monkeypatch.setattr(build, "apply_series", lambda series, tree: None)
-    release, tools = TorSource(source=str(tree)), tmp_path / "tools"
+    release, tools = TorSource(source=str(tarball)), tmp_path / "tools"
     built = build_tor(release, tools, stamp=tmp_path / "stamp")
     with pytest.raises(ToolMissing, match="no tor with this patch series is built"):
         find_build(tools)
