@@ -1,7 +1,7 @@
 """Perf clients of runs beside OnionPerf's downloads of public Tor, January to May 2019.
 
-In: folders of runs, those of a variant together. Out: a CSV with a row for each variant and quantity:
-quartiles of the downloads of all its networks, and their ratios to public Tor's.
+In: folders of runs in any engine, those of a variant together. Out: a CSV with a row for each variant and
+quantity: quartiles of the downloads of all its networks, and their ratios to public Tor's.
 
     python -m bench.public_2019 NAME=RUN,RUN… NAME=RUN… > docs/tables/onionperf_2019.csv
 
@@ -59,6 +59,8 @@ def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
     """The rows of a variant."""
     found = pl.concat([downloads(folder) for folder in folders])
     used = sum(map(utilisation, folders)) / len(folders)
+    run = read_run(folders[0])
+    network, _ = read_network((folders[0] / run.network).resolve(), latency=False)
     result: list[dict[str, object]] = []
     for quantity, public in PUBLIC.items():
         if quantity == "round_trip":
@@ -66,7 +68,8 @@ def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
         else:
             times = found.filter(kind=quantity)["last_byte_us"] / 1e6
         quartiles = [times.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75)]
-        row: dict[str, object] = {"variant": name, "networks": len(folders), "utilisation": round(used, 3)}
+        row: dict[str, object] = {"engine": run.engine, "relays": len(network.relays), "variant": name}
+        row |= {"networks": len(folders), "utilisation": round(used, 3)}
         row |= {"what": KIND_NAMES.get(quantity, "circuit round trip"), "downloads": len(times)}
         for label, here, there in zip(("q1", "median", "q3"), quartiles, public, strict=True):
             row |= {
