@@ -253,6 +253,9 @@ class NetworkConfig(Section):
     """The delay of clients' last mile."""
     loss: Loss = _left_out(Loss())
     """Packets that are lost."""
+    link_queue: Literal["droptail", "codel"] = _left_out("droptail")
+    """The queue before each host's down-link in emulation and, unless the knob ``link_queue`` says
+    another, in the model: one of 75,000 bytes, or CoDel, which Shadow always has."""
     tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())
     """Folders that ``tornettools generate`` made. They are taken as they are, in turns; the counts then say
     what is in them, and no other key has an effect."""

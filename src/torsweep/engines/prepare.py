@@ -15,7 +15,13 @@ from torsweep.config.eras import usual_levels
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS, FixedWindows, TorSettings
+from torsweep.config.tor_settings import (
+    LEAST_CONFLUX_RELAYS,
+    Codel,
+    FixedWindows,
+    TorSettings,
+    Transport,
+)
 from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
@@ -52,6 +58,7 @@ def build_run(
     fields = {**dict(settings), "pairing": FREE, "tor": _with_conflux(settings, sampled)}
     if not sampled.tornettools:
         fields |= _paths_and_traffic(settings, sampled, file)
+        fields["transport"] = _transport(settings, sampled)
     return RunSpec(
         **fields,
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
@@ -75,6 +82,14 @@ def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
     fixed = isinstance(settings.tor.congestion, FixedWindows)
     small = network.tornettools or len(network.relays) < LEAST_CONFLUX_RELAYS
     return settings.tor.model_copy(update={"conflux": not (alone or fixed or small)})
+
+
+def _transport(settings: RunSettings, network: Network) -> Transport | None:
+    """That of the settings, with the queue of the network where no knob says which; the model's alone."""
+    queue = network.config.get("link_queue")
+    if settings.transport is None or queue is None or "link_queue" in settings.variant:
+        return settings.transport
+    return settings.transport.model_copy(update={"link_queue": Codel(kind=queue)})
 
 
 def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> dict[str, Any]:

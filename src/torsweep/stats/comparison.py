@@ -11,7 +11,7 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Literal
@@ -230,14 +230,19 @@ ALL_NOTE = (
 def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
     """What the verdicts of a summary on the claims that were ``asked`` say together.
 
-    ``unit`` is a replicate in one word. Where a change did not arrive, nothing is said to make no difference.
+    ``unit`` is a replicate in one word. Where a change did not arrive, or the networks cannot show it,
+    nothing is said to make no difference.
     """
     claims = {claim.id: claim for claim in asked if isinstance(claim, AnyChange)}
     kinds = []
     for verdict in claims_file.claims:
         if claim := claims.get(verdict.claim):
             rows = tuple(_row(claim.kind, answer, unit) for answer in verdict.comparisons)
-            kinds.append(_judged(claim.kind, rows, claims_file.not_arrived))
+            reason = claim.cannot_show
+            if claims_file.not_arrived:
+                lacking = ", ".join(claims_file.not_arrived)
+                reason = f"the change did not arrive: tors do not have what {lacking} tells them"
+            kinds.append(_judged(claim.kind, rows, reason))
     return Comparison(tuple(kinds), claims_file.seeds, claims_file.interim, bool(claims_file.drift), unit)
 
 
@@ -277,7 +282,11 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
     return f"a {unit} had too few downloads"
 
 
-def _judged(kind: str, rows: tuple[Row, ...], not_arrived: Sequence[str]) -> KindVerdict:
+def _judged(kind: str, rows: tuple[Row, ...], refused: str) -> KindVerdict:
+    """The verdict on ``rows``; ``refused`` says why nothing makes no difference, where that is so."""
+    if refused:
+        words: dict[Word, Word] = {"no difference": "inconclusive"}
+        rows = tuple(replace(row, verdict=words.get(row.verdict, row.verdict)) for row in rows)
     shown = [row for row in rows if row.verdict == SHOWN]
     if shown:
         words, direction = _direction(shown)
@@ -285,9 +294,8 @@ def _judged(kind: str, rows: tuple[Row, ...], not_arrived: Sequence[str]) -> Kin
         rest = f". Inconclusive: {_labels(unclear)}" if unclear else ""
         sentence = f"{who(kind)}: {words}: {_changes(shown)}{_far_out(rows)}{rest}."
         return KindVerdict(kind, "shown", direction, sentence, rows)
-    if not_arrived:
-        why = f"the change did not arrive: tors do not have what {', '.join(not_arrived)} tells them"
-        return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {why}.", rows)
+    if refused:
+        return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {refused}.", rows)
     if rows and all(row.verdict == NO_DIFFERENCE for row in rows):
         return KindVerdict(kind, "no difference", "", f"{who(kind)}: no difference: {_bounds(rows)}.", rows)
     return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {_why(rows)}.", rows)

@@ -32,6 +32,7 @@ from torsweep.stats.comparison import (
 from torsweep.stats.inference.planning import basis
 from torsweep.stats.inference.power import size_text
 from torsweep.storage import write_text
+from torsweep.study.sight import unseen
 from torsweep.study.workload import Workload
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -111,6 +112,8 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
         yield "machine", f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}"
     if chance := _chance(plan):
         yield "by chance alone", chance
+    if missing := unseen(experiment.network, plan.network.relay_count):
+        yield "cannot show", f"changes of {'; '.join(map(str, missing))}"
 
 
 def _provenance(plan: Workload, variant: Variant) -> Mapping[str, Any]:

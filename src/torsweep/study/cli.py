@@ -108,7 +108,7 @@ def compare_command(
         Texts,
         typer.Option(
             metavar="NAME|FOLDER",
-            help="Configuration of the networks, small_live when left out. Or a network that"
+            help="Configuration of the networks, eight_relays when left out. Or a network that"
             " `tornettools generate` made; repeatable.",
         ),
     ] = None,
@@ -317,6 +317,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     from torsweep.stats.look_record import record_look
     from torsweep.study.answer import answer_of
     from torsweep.study.budget import better_spent, next_line
+    from torsweep.study.sight import sight_lines
     from torsweep.study.verdict import print_verdict
 
     play, experiment = plan.play, plan.experiment
@@ -326,6 +327,8 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else 110)
     said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
+    for line in sight_lines(experiment.network, plan.network.relay_count):
+        typer.echo(line, err=as_json)
     if said.step is not None:
         typer.echo(f"next: {next_line(plan, said.step)}", err=as_json)
         if better := better_spent(plan, len(said.networks)):

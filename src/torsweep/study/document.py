@@ -37,6 +37,7 @@ from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, write_study
+from torsweep.study.sight import refusal
 from torsweep.study.tornets import TORNET_ENGINE, Tornets
 from torsweep.study.venue import engines_of_tor
 
@@ -225,6 +226,7 @@ def _document(
     sampled = tornets is None
     config = load_network_config(network) if sampled else None
     perf = config is None or config.perf_clients
+    cannot_show = "" if config is None else refusal(change, network, config.relay_count)
     subjects = {**_CLIENTS, **(_ONION_CLIENTS if config and config.onion_clients else {})}
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
@@ -245,7 +247,9 @@ def _document(
         **({"progress": True} if change.has_arti else {}),
         "traffic": {kind: _usual_traffic()[_LIKE.get(kind, kind)] for kind in subjects} if sampled else {},
         "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
-        "claims": [_claim(*each, change) for each in (subjects if sampled else _PERF_CLIENTS).items()],
+        "claims": [
+            _claim(*each, change, cannot_show) for each in (subjects if sampled else _PERF_CLIENTS).items()
+        ],
     }
     # As YAML gives it back: lists for tuples.
     plain: dict[str, Any] = json.loads(json.dumps(document))
@@ -256,10 +260,10 @@ def _usual_traffic() -> Any:
     return read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
 
 
-def _claim(kind: str, subject: str, change: TorChange) -> dict[str, Any]:
+def _claim(kind: str, subject: str, change: TorChange, cannot_show: str) -> dict[str, Any]:
     text = f"{subject} with {change.level} differ from those with {change.baseline[change.knob]}."
-    about = {"id": kind, "text": text, "test": "change", "knob": change.knob}
-    return {**about, "kind": kind}
+    about = {"id": kind, "text": text, "test": "change", "knob": change.knob, "kind": kind}
+    return {**about, **({"cannot_show": cannot_show} if cannot_show else {})}
 
 
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:

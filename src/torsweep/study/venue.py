@@ -16,7 +16,7 @@ from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, requ
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 
-USUAL_NETWORK = "small_live"
+USUAL_NETWORK = "eight_relays"
 """The network that is taken where none is named."""
 
 

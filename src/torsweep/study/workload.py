@@ -35,6 +35,7 @@ from torsweep.study.builds import standing_build
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
+from torsweep.study.sight import sight_lines
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -202,6 +203,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield f"time      {left}, {slots}{by}"
     yield f"takes     {costs.room}"
     yield from expected_lines(plan, networks)
+    yield from sight_lines(experiment.network, plan.network.relay_count)
 
 
 def _finished(play: Play, experiment: Experiment) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.analyses import change_verdict, claims_file_of
 from tests.model_comparison import END_US, WARM_UP_S, Spoil, compared, cut_off, experiment, slower, write_runs
+from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import SHOWN, Comparison, KindVerdict, comparison
@@ -106,6 +107,17 @@ def test_no_difference_is_refused_where_the_change_did_not_arrive() -> None:
     refused = said_of("my_branch")
     assert refused.verdict == INCONCLUSIVE and "did not arrive" in refused.kinds[0].sentence
     assert said_of("my_branch", failed=MORE).verdict == SHOWN
+
+
+def test_no_difference_is_refused_where_the_networks_cannot_show_the_change() -> None:
+    claim = next(each for each in claims_of(experiment()) if isinstance(each, AnyChange))
+    blind = claim.model_copy(update={"cannot_show": "small cannot show a change of windows"})
+    for bounds, verdict in (({}, INCONCLUSIVE), ({"failed": MORE}, SHOWN)):
+        (kind,) = comparison(claims_file_of(change_verdict(**bounds)), [blind]).kinds
+        assert kind.verdict == verdict
+        assert NO_DIFFERENCE not in {row.verdict for row in kind.rows}
+    (kind,) = comparison(claims_file_of(change_verdict()), [blind]).kinds
+    assert kind.sentence == "Web clients: inconclusive: small cannot show a change of windows."
 
 
 def test_what_is_said_is_data_that_json_can_hold() -> None:

@@ -36,15 +36,15 @@ def here(monkeypatch: pytest.MonkeyPatch):
 def test_emulation_comes_first(here) -> None:
     here()
     venue = choose_venue("auto", None)
-    assert (venue.engine, venue.network) == ("emulation", "small_live")
-    assert venue.why == "it has a real kernel, and small_live fits this machine"
+    assert (venue.engine, venue.network) == ("emulation", "eight_relays")
+    assert venue.why == "it has a real kernel, and eight_relays fits this machine"
 
 
 def test_shadow_where_emulation_cannot_run(here) -> None:
     here(emulation="no rights")
     venue = choose_venue("auto", None)
-    assert (venue.engine, venue.network) == ("shadow-no-rtt", "small_live")
-    assert venue.why.endswith("small_live fits this machine; not emulation: no rights")
+    assert (venue.engine, venue.network) == ("shadow-no-rtt", "eight_relays")
+    assert venue.why.endswith("eight_relays fits this machine; not emulation: no rights")
 
 
 def test_a_network_that_does_not_fit_real_time_goes_to_shadow(here) -> None:

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -125,8 +125,17 @@ MTU_BYTES = 1500
 UP_QUEUE_PACKETS = 1000
 """Linux's own default for an Ethernet device (txqueuelen)."""
 
-DOWN_QUEUE_BYTES = 50 * MTU_BYTES
-"""The default queue of a dummynet pipe, from which ModelNet is made: 50 slots (ipfw(8))."""
+DOWN_QUEUES: Mapping[str, Mapping[str, object]] = {
+    "droptail": {"kind": "droptail", "bytes": 50 * MTU_BYTES},
+    "codel": {
+        "kind": "codel",
+        "target_us": 10_000,
+        "interval_us": 100_000,
+        "bytes": UP_QUEUE_PACKETS * MTU_BYTES,
+    },
+}
+"""By the network's ``link_queue``: the default queue of a dummynet pipe, from which ModelNet is made, 50
+slots (ipfw(8)); that of Shadow's router."""
 
 
 def links_document(
@@ -150,7 +159,7 @@ def links_document(
         "latency_floor_us": network.latency_floor_us,
         "mtu_bytes": MTU_BYTES,
         "up_queue": {"packets": UP_QUEUE_PACKETS},
-        "down_queue": {"kind": "droptail", "bytes": DOWN_QUEUE_BYTES},
+        "down_queue": dict(DOWN_QUEUES[network.config.get("link_queue", "droptail")]),
         "loss": network.loss_share,
         "seed": seed,
         "congestion_control": tcp.congestion_control,

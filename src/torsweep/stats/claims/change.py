@@ -148,6 +148,8 @@ class AnyChange(ClientClaim):
     (``p90``)."""
     clock: ClockStart = OPENING
     """What starts the clock: the ``opening`` of the SOCKS connection, or the ``request``."""
+    cannot_show: str = ""
+    """Why the networks cannot show such a change, where that is known: then nothing makes no difference."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's, by each measure. Shown: the simultaneous interval excludes

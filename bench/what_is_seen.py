@@ -1,0 +1,204 @@
+"""What networks show of known changes, in the model: by this table networks of `torsweep compare` are judged.
+
+    python -m bench.what_is_seen own_rates eight_relays small_live --runs results/seen
+    python -m bench.what_is_seen eight_relays --queue droptail --runs results/seen --out eight_relays.csv
+
+In: networks, and the plans of `experiments/known_changes`, each of which turns one knob. Out: in ``--out`` a
+row for each network, load, change and measure: how much longer it takes with the change, the mean over
+networks with a 95 % interval. Rows of the same network, load and change are replaced, all others stay;
+finished runs in ``--runs`` are taken as they are. ``--table`` is for documents: a row for each network, load
+and change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from bench.public_2019 import utilisation
+from bench.spread import sides
+from torsweep.config.eras import usual_levels
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.network import load_network_config
+from torsweep.config.reading import parse_scalar
+from torsweep.config.variant import Variant
+from torsweep.engines.own_programs import require_own_program
+from torsweep.engines.prepare import build_run
+from torsweep.engines.registry import MODEL_ENGINE
+from torsweep.engines.run_settings import run_settings
+from torsweep.network.model import write_network
+from torsweep.network.sampling import sample_network
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.streams.incidence import METRICS
+from torsweep.stats.streams.medians import run_quantiles
+from torsweep.stats.streams.pairs import paired_log_ratios
+from torsweep.storage import write_text
+from torsweep.study.sight import REFERENCE, SEEN_FILE
+
+EXPERIMENT = "known_changes"
+MEASURES = (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttlb"), ("perf_1mib", "ttlb"), ("perf_5mib", "ttlb"))
+STATISTICS = ("paired", "mean", "p90")
+ROWS_OF = ["network", "load", "change"]
+
+FACTOR, LEAST_SIZE = 1.5, 0.05
+
+Measure = tuple[str, str, str]
+"""Kind of client, time, statistic."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where changes are looked for: networks of one configuration at one load."""
+
+    network: str
+    load: str
+    queue: str | None
+    folder: Path
+
+    def played(self, seed: int, variant: Variant, experiment: Experiment) -> Path:
+        """The finished run of ``variant`` on network ``seed``."""
+        usual = usual_levels(experiment.era)
+        turned = tuple((knob, level) for knob, level in variant.levels if usual[knob] != level)
+        variant = Variant(turned + ((("link_queue", self.queue),) if self.queue else ()))
+        network = self.folder / f"{Path(self.network).stem}+load={self.load}" / str(seed)
+        run = network / (variant.key or "baseline")
+        if (run / PROVENANCE_FILE).is_file():
+            return run
+        config = load_network_config(self.network, {"load": parse_scalar(self.load)})
+        sampled = sample_network(config, seed)
+        write_network(sampled.network, sampled.matrix_us, network / "network")
+        settings = run_settings(experiment, MODEL_ENGINE, experiment.era, variant)
+        run.mkdir(exist_ok=True)
+        build_run(settings, variant, network / "network", run).write(run)
+        subprocess.run([str(require_own_program(MODEL_ENGINE)), "run", str(run)], check=True)
+        return run
+
+
+def changes_between(one: Path, other: Path) -> Iterator[tuple[Measure, float]]:
+    """The logarithm of ``other`` over ``one``; NaN where a side has too few downloads."""
+    streams = sides(one, other).with_columns(pl.col("kind").cast(pl.String))
+    runs = run_quantiles(streams, ["side"])
+    for kind, metric in MEASURES:
+        of_kind = streams.filter(kind=kind)
+        levels = ({"side": "one"}, {"side": "other"})
+        yield (kind, metric, "paired"), float(paired_log_ratios(of_kind, METRICS[metric], *levels, [0])[0])
+        rows = {row["side"]: row for row in runs.filter(kind=kind, metric=metric).iter_rows(named=True)}
+        for statistic in STATISTICS[1:]:
+            before, after = (rows.get(side, {}).get(f"{statistic}_s") for side in ("one", "other"))
+            change = np.nan if before is None or after is None else float(np.log(after / before))
+            yield (kind, metric, statistic), change
+
+
+def rows_at(
+    place: Place, seeds: Sequence[int], plans: Sequence[str], experiment: Experiment
+) -> Iterator[dict[str, object]]:
+    """The rows of a network and load."""
+    for name in plans:
+        plan = experiment.plan(name)
+        for variant in plan.variants:
+            if variant == plan.baseline:
+                continue
+            pairs = [
+                [place.played(seed, each, experiment) for each in (plan.baseline, variant)] for seed in seeds
+            ]
+            found: dict[Measure, list[float]] = {}
+            for one, other in pairs:
+                for measure, value in changes_between(one, other):
+                    found.setdefault(measure, []).append(value)
+            ((knob, level),) = set(variant.levels) - set(plan.baseline.levels)
+            used = float(np.mean([utilisation(one) for one, _ in pairs]))
+            for (kind, metric, statistic), values in found.items():
+                interval = t_interval([value for value in values if np.isfinite(value)])
+                yield {
+                    "network": place.network,
+                    "load": float(place.load),
+                    "utilisation": round(used, 3),
+                    "plan": name,
+                    "change": f"{knob}={level}",
+                    "kind": kind,
+                    "metric": metric,
+                    "statistic": statistic,
+                    "networks": interval.networks,
+                    "mean": round(float(np.expm1(interval.mean)), 4),
+                    "low": round(float(np.expm1(interval.low)), 4),
+                    "high": round(float(np.expm1(interval.high)), 4),
+                }
+
+
+def with_rows(file: Path, rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` in place of the same ones in ``file``."""
+    if not file.is_file():
+        return rows
+    kept = pl.read_csv(file, schema=rows.schema).join(rows, on=ROWS_OF, how="anti")
+    return pl.concat([kept, rows]).sort(*ROWS_OF, maintain_order=True)
+
+
+def table(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each change, load and network, with a column for each measure, its mean and its interval, in
+    per cent."""
+    texts = rows.filter(pl.col("statistic") != "p90").with_columns(
+        text=pl.format(
+            "{} [{}, {}]",
+            *(
+                pl.col(name).map_elements(lambda share: f"{100 * share:+.1f}", pl.String)
+                for name in ("mean", "low", "high")
+            ),
+        ),
+        column=pl.concat_str("kind", "metric", "statistic", separator="_"),
+    )
+    keys = ["change", "load", "network", "utilisation"]
+    wide = texts.pivot("column", index=keys, values="text").sort(
+        "change", "load", "network", descending=[False, False, True]
+    )
+    networks = rows.group_by(ROWS_OF).agg(pl.col("networks").max())
+    wide = wide.join(networks, on=ROWS_OF, maintain_order="left")
+    return wide.join(_fits(rows), on=ROWS_OF, how="left", maintain_order="left")
+
+
+def _fits(rows: pl.DataFrame) -> pl.DataFrame:
+    """How many of the measures in which the reference shows more than :data:`LEAST_SIZE` a network has with
+    the same sign and, within a factor of 1.5, the same size."""
+    measure = ["load", "change", "kind", "metric", "statistic"]
+    there = (pl.col("low") > 0) | (pl.col("high") < 0)
+    reference = rows.filter(pl.col("statistic") != "p90", there, network=REFERENCE)
+    reference = reference.filter(pl.col("mean").abs() > LEAST_SIZE).select(*measure, there="mean")
+    ratio = pl.col("mean").log1p() / pl.col("there").log1p()
+    pairs = rows.join(reference, on=measure).with_columns(fit=ratio.is_between(1 / FACTOR, FACTOR))
+    return pairs.group_by(ROWS_OF).agg(fits=pl.format("{} of {}", pl.col("fit").sum(), pl.len()))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the rows."""
+    parser = argparse.ArgumentParser(prog="python -m bench.what_is_seen")
+    parser.add_argument("networks_of", nargs="+", metavar="NETWORK", help="configurations")
+    parser.add_argument("--networks", type=int, default=3, help="how many of each")
+    parser.add_argument("--loads", nargs="+", default=["1", "1.5"])
+    parser.add_argument("--plans", nargs="+", help="of the experiment; all when left out")
+    parser.add_argument("--queue", help="before links, in place of the network's: a level of link_queue")
+    parser.add_argument("--warm-up", default="30 s")
+    parser.add_argument("--measured", default="2 min")
+    parser.add_argument("--runs", type=Path, required=True, help="a folder for runs")
+    parser.add_argument("--out", type=Path, default=SEEN_FILE)
+    parser.add_argument("--table", type=Path, help="a CSV for documents")
+    options = parser.parse_args(arguments)
+    durations = {"warm_up": options.warm_up, "client_start_window": options.warm_up}
+    experiment = load_experiment(EXPERIMENT, {**durations, "measured": options.measured})
+    plans, seeds = options.plans or experiment.plan_names, range(1, options.networks + 1)
+    for load, network in product(options.loads, options.networks_of):
+        place = Place(network, load, options.queue, options.runs)
+        rows = pl.DataFrame(list(rows_at(place, seeds, plans, experiment)))
+        write_text(options.out, with_rows(options.out, rows).write_csv())
+    if options.table:
+        write_text(options.table, table(pl.read_csv(options.out)).write_csv())
+
+
+if __name__ == "__main__":
+    main()

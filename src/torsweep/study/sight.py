@@ -1,0 +1,141 @@
+"""What a network cannot show: known changes, as the model shows them there and on relays at their own rates.
+
+In: ``configs/seen.csv``, which ``python -m bench.what_is_seen`` writes; a network; the names of options and
+consensus parameters that a comparison changes. Out: sentences, each with the command that can show it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import log1p
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS
+from torsweep.config.traffic import KIND_NAMES
+from torsweep.home import find
+from torsweep.stats.claims.change import TIME_MEASURES
+from torsweep.stats.comparison import BYTES, STATISTICS
+from torsweep.stats.text import percent_text
+from torsweep.study.change import UNCHANGED, TorChange
+
+SEEN_FILE = Path("configs/seen.csv")
+
+REFERENCE = "own_rates"
+"""The network beside which the others are judged: relays at their own rates, a public load."""
+
+LEAST = 0.5
+"""The part of the reference's change, as a ratio of logarithms, below which a change is not seen."""
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """A sort of change: its plan in known_changes, what it is called, and how the names of its options and
+    consensus parameters begin."""
+
+    plans: tuple[str, ...]
+    words: str
+    names: str
+
+
+_CONFLUX = _Sort((), "Conflux", "conflux|cfx_")
+_SORTS = (
+    _Sort(("main", "policy", "half_life"), "the scheduler", "schedulers$|kist|circuitpriority|circuitpolicy"),
+    _Sort(("windows",), "windows and congestion control", "cc_|circwindow|circ_max_cell|sendme"),
+    _Sort(("guards",), "guards", ".*guard"),
+    _Sort(("refill",), "the refill of token buckets", "tokenbucket|perconnbw"),
+    _Sort(("nagle",), "Nagle's algorithm", "tcpnodelay"),
+    _CONFLUX,
+)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A sort of change that a network does not show, and why."""
+
+    sort: _Sort
+    why: str
+
+    @property
+    def command(self) -> str:
+        """What shows it."""
+        if self.sort == _CONFLUX:
+            return f"--engine shadow --network FILE with {LEAST_CONFLUX_RELAYS} relays or more"
+        plan = self.sort.plans[0]
+        model = f"snakemake --cores all known_changes --config engine=cellsim network={REFERENCE} plan={plan}"
+        return f"--engine shadow --network {REFERENCE}, or in the model `{model}`"
+
+    def __str__(self) -> str:
+        return f"{self.sort.words} ({self.why})"
+
+
+@cache
+def _rows(file: Path) -> pl.DataFrame:
+    return pl.read_csv(file).filter(pl.col("load") == 1, pl.col("statistic") != "p90")
+
+
+def unseen(network: str, relays: int) -> list[Unseen]:
+    """What networks of this configuration, of so many ``relays``, do not show: they have most of the measures
+    that the reference shows with another sign, or less than half of it.
+
+    Nothing is said of a network that is not in the table, but for Conflux.
+    """
+    rows = _rows(find(SEEN_FILE))
+    own = {_key(row): row for row in rows.filter(network=network).iter_rows(named=True)}
+    result = []
+    for sort in _SORTS if own else ():
+        reference = rows.filter(pl.col("plan").is_in(sort.plans), network=REFERENCE)
+        missed = [row for row in reference.iter_rows(named=True) if _is_there(row) and not _is_seen(row, own)]
+        there = sum(map(_is_there, reference.iter_rows(named=True)))
+        if 2 * len(missed) > there:
+            largest = max(missed, key=lambda row: abs(log1p(row["mean"])))
+            here = own.get(_key(largest))
+            names = (KIND_NAMES, "kind"), (BYTES, "metric"), (STATISTICS, "statistic")
+            measure = ", ".join(words[largest[column]] for words, column in names)
+            size = percent_text(here["mean"]) if here else "nothing"
+            why = (
+                f"{largest['change']}: {measure} {size} here, {percent_text(largest['mean'])} on {REFERENCE}"
+            )
+            result.append(Unseen(sort, f"{why}, in the model"))
+    if relays < LEAST_CONFLUX_RELAYS:
+        result.append(Unseen(_CONFLUX, f"{relays} relays: legs differ less than on the public network"))
+    return result
+
+
+def _key(row: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in ("change", "kind", "metric", "statistic"))
+
+
+def _is_there(row: Mapping[str, float]) -> bool:
+    """Whether the reference shows a change that is more than none."""
+    return (row["low"] > 0 or row["high"] < 0) and abs(log1p(row["mean"])) > log1p(TIME_MEASURES["paired"])
+
+
+def _is_seen(row: Mapping[str, float], own: Mapping[tuple[object, ...], Mapping[str, float]]) -> bool:
+    here = own.get(_key(row))
+    return here is not None and log1p(here["mean"]) / log1p(row["mean"]) >= LEAST
+
+
+def refusal(change: TorChange, network: str, relays: int) -> str:
+    """Why ``network`` cannot show ``change``, by the options and parameters in it, and what can; empty where
+    it can, or nobody knows."""
+    bundles = [each for name, each in change.options.items() if name != UNCHANGED]
+    names = [name for each in bundles for kind in ("torrc", "consensus") for name in each.get(kind, ())]
+    missing = (
+        each
+        for each in unseen(network, relays)
+        if any(re.match(each.sort.names, name.lower()) for name in names)
+    )
+    return "; ".join(f"{network} cannot show a change of {each}; ask with {each.command}" for each in missing)
+
+
+def sight_lines(network: str, relays: int) -> Iterator[str]:
+    """What ``network`` cannot show, as lines of a plan or below a verdict."""
+    missing = unseen(network, relays)
+    for each in missing:
+        yield f"blind to  {each}"
+        yield f"          ask with {each.command}"
