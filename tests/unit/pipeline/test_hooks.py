@@ -30,6 +30,8 @@ from torsweep.pipeline.paths import Paths
         ("shadow-no-rtt", "quarter", 300, 383, 577),
         # docs/shadow.md: 216 to 337 CPU s.
         ("shadow", "small_live", 150, 216, 337),
+        # Twice its bytes.
+        ("shadow", "eight_relays", 150, 432, 674),
         # Real time, and the start before it.
         ("emulation", "quarter", 300, 325, 340),
     ],

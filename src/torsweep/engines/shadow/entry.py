@@ -21,9 +21,9 @@ SHADOW_S_PER_RELAY_SECOND = 0.13
 """docs/shadow.md: 0.10 to 0.16 CPU s, the start included, for each relay and second of clients, in networks
 of 14 busy relays with 69 clients, 13 with 250 and 50 with 1,000."""
 
-MEASURED_RATE_DIVISOR = 14
-"""Those relays were of 2012, or of 2024 with a 14th of their rates. Slower ones carry less and cost less: 100
-relays with a 60th took 320 CPU s for 90 s of clients."""
+RATES, RATE_OF_2024 = {"2012": 1, "2019": 8}, 14
+"""Of a population's relays, by its name, beside those of 2012: the relays above were of 2012, or of 2024 with a
+14th of their rates. The cost goes with the bytes: 100 of 2024 with a 60th took 320 CPU s for 90 s of clients."""
 
 SHADOW_FILES = 12
 OPEN_FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
@@ -38,7 +38,8 @@ SHARED_BYTES_PER_PROCESS = 12_300
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
     """Seconds of one core that a run takes that has clients for ``run_s`` simulated seconds."""
-    busy = network.relay_count * min(1, MEASURED_RATE_DIVISOR / network.relay_rate_divisor)
+    rate = RATES.get(network.relay_population.name or "", RATE_OF_2024) / network.relay_rate_divisor
+    busy = network.relay_count * rate
     return SHADOW_S_PER_RELAY_SECOND * busy * run_s
 
 
