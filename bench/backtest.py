@@ -24,8 +24,11 @@ import polars as pl
 
 from bench.predictions import DAY_AND_TIME, PREDICTIONS, PredictedRuns, Row, predicted_on, read_predictions
 from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import read_run
+from torsweep.formats.json_file import read_json
 from torsweep.runsets.public_change import ALL_SOURCES, changes, read_series
 from torsweep.stats.inference.intervals import t_interval
+from torsweep.units import SECOND_NS
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = Path("experiments/backtest/runs.csv")
@@ -56,6 +59,10 @@ COLUMNS = {
     "effects": (
         *("row", "engine", "network", "networks", "predicted_on", "ran_on"),
         *(*QUANTITIES, "outside"),
+    ),
+    "cost": (
+        *("experiment", "era", "network", "seed", "variant"),
+        *("measured_s", "simulated_s", "cpu_s", "peak_gb"),
     ),
     "score": (
         *("row", "change", "quantity", "known", "public", "public_sd", "no_change_error", "published_error"),
@@ -142,6 +149,21 @@ def effects(
                     "ran_on": _ran_on(tree, runs),
                 }
                 found += [head | _effect(key, runs, before, after) | dates for key in QUANTITIES]
+    return found
+
+
+def costs(trees: Sequence[Path]) -> list[dict[str, Any]]:
+    """The rows of backtest_cost.csv: what the finished runs of real tor took."""
+    found = []
+    for file in sorted(file for tree in trees for file in tree.glob("runs/*/shadow/*/*/*/*/provenance.json")):
+        experiment, _, era, network, seed, variant = file.parent.parts[-6:]
+        run, said = read_run(file.parent), read_json(file)
+        simulated_s = round(said["wall_s"] * said["simulated_s_per_wall_s"])
+        found.append(
+            {"experiment": experiment, "era": era, "network": network, "seed": seed, "variant": variant}
+            | {"measured_s": (run.duration_ns - run.warm_up_ns) // SECOND_NS, "simulated_s": simulated_s}
+            | {"cpu_s": said["cpu_s"], "peak_gb": round(said["peak_memory_bytes"] / 1e9, 2)}
+        )
     return found
 
 
@@ -320,7 +342,7 @@ def wide(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if one["inside"] == "no":
             line["outside"].append(QUANTITIES[str(one["quantity"])])
     for line in of_runs.values():
-        line["outside"] = ", ".join(line["outside"]) or "none"
+        line["outside"] = ", ".join(line["outside"]) or ("none" if line["predicted_on"] else "")
     return list(of_runs.values())
 
 
@@ -363,6 +385,8 @@ def main() -> None:
     _write(ROOT / RUNS, COLUMNS["runs"], runs)
     graded = score(rows, runs, public, predicted)
     _write(ROOT / BADLY_PREDICTED, ("option", "sentence"), badly_predicted(rows, graded))
+    if paid := costs(arguments.results):
+        _write(ROOT / TABLES / "backtest_cost.csv", COLUMNS["cost"], paid)
     for name, of_table in {"public": public, "effects": wide(runs), "score": graded}.items():
         _write(ROOT / TABLES / f"backtest_{name}.csv", COLUMNS[name], of_table)
 
