@@ -147,7 +147,7 @@ class Experiment(Section):
     points: Annotated[int, Field(strict=True, ge=FEWEST_POINTS, le=MOST_POINTS)] | None = None
     """How many settings of the knobs with a range are run, besides the baseline's."""
     design: PointDesign = "sobol"
-    """How they lie: a Sobol sequence, a Latin hypercube, or a grid with the ends of each range."""
+    """How they lie: a Sobol sequence, a Latin hypercube, or a grid; each has the ends of all ranges."""
     baseline: Mapping[str, Level]
     """One level of each knob: the variant that the others are compared with."""
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)

@@ -149,7 +149,7 @@ def range_settings(
 
 @lru_cache
 def _places(knobs: tuple[str, ...], design: PointDesign, points: int) -> list[list[float]]:
-    """The places of a design, from −1 to 1 for each knob."""
+    """The places of a design, from −1 to 1 for each knob, both ends included."""
     many = len(knobs)
     if design == "grid":
         each = round(points ** (1 / many))
@@ -167,5 +167,7 @@ def _places(knobs: tuple[str, ...], design: PointDesign, points: int) -> list[li
         shares = qmc.LatinHypercube(many, rng=seed).random(points)
     else:
         shares = qmc.Sobol(many, rng=seed).random_base2(int(np.ceil(np.log2(points))))[:points]
-    places: list[list[float]] = (2 * shares - 1).tolist()
+    # Neither has points at the ends of the ranges: its outermost points become these.
+    least, most = shares.min(axis=0), shares.max(axis=0)
+    places: list[list[float]] = (2 * (shares - least) / (most - least) - 1).tolist()
     return places
