@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -87,12 +88,18 @@ def _assert_failed(done: subprocess.CompletedProcess[str], said: str) -> None:
     assert said in last and last.startswith(("torsweep: ", "cellsim: ")), done.stdout
 
 
-def test_a_disk_that_becomes_full(workspace):
+@pytest.mark.parametrize(
+    ("size", "file"), [("300k", "results/networks/ci/1: cannot be written"), ("8k", "results")]
+)
+def test_a_full_disk_is_one_line_that_says_what_to_do(workspace, size, file):
     results = workspace.folder / "results"
     results.mkdir()
-    mount = f"mount -t tmpfs -o size=300k tmpfs {results}"
+    mount = f"mount -t tmpfs -o size={size} tmpfs {results}"
     done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
-    _assert_failed(done, "No space left on device")
+    last = done.stdout.splitlines()[-1]
+    advice = "No space left on device .[0-9]+ kB free.: make room, then give the same command again"
+    assert re.search(f"^torsweep: .*{file}: {advice}$", last), done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_a_network_that_is_damaged_between_two_pipelines(workspace):

@@ -32,6 +32,10 @@ ENGINES_DECIDE = (
 )
 """Options without which there is no private network: an engine gives each process its own."""
 
+VOTED_FROM_OPTIONS = {"AuthDirMaxServersPerAddr"}
+"""Parameters that an authority takes from its own options into its vote; other authorities would not read a
+vote that has one twice."""
+
 _PATHS = re.compile(
     r"(entry|exit|middle|exclude|excludeexit|strict)nodes$|.*guard|(use)?bridges?$|nodefamily$|use-family"
     r"|enforcedistinctsubnets$|pathsneeded|min_paths|pathbias|pb_|.*circuitbuildtimeout|cbt|conflux|cfx_"
@@ -107,6 +111,10 @@ class OptionBundle(Section):
                 raise RefusedValue(
                     "is no name of a consensus parameter", key=f"consensus.{parameter}", accepted=accepted
                 )
+            if parameter in VOTED_FROM_OPTIONS:
+                problem = "is in each authority's vote already, and no authority reads a vote with it twice"
+                key = f"consensus.{parameter}"
+                raise RefusedValue(problem, key=key, accepted="other parameters")
         if self.on is not None and not self.torrc:
             accepted = "torrc: lines for these hosts; the consensus is the same for all hosts"
             raise RefusedValue("names hosts, but no lines", key="on", accepted=accepted)

@@ -10,17 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
+from torsweep.storage.room import bytes_text, free_bytes
 from torsweep.units import counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480
 """A build on two cores: of tor, its source at hand (docs/how-to/build-tor.md); of Arti (12 minutes of
 processor time, the end of it on one core)."""
+
+LATENCY_BYTES, HOST_BYTES = 1_400_000, 200
+"""What a network takes on the disk: its table of latency (0.2 MB of 2012, 1.3 MB of 2024), each of its hosts.
+Each is run twice or more, so that there are at most half as many as runs."""
+
+RUN_BYTES = 100_000
+"""What a short run leaves: 70 KB, its log and tables 40 KB."""
+
+PAGES_BYTES = 5_000_000
+"""Summary, figures and page of an experiment: 1.6 to 4 MB."""
 
 
 def build_seconds(tors: Iterable[TorSource]) -> float:
@@ -65,7 +77,8 @@ class Slots:
 
 @dataclass(frozen=True)
 class Costs:
-    """The time of all runs together; the memory of those that go on at once; what all of them keep."""
+    """The time of all runs together; the memory of those that go on at once; what all of them leave on the
+    disk, with their networks, tables and pages, and what those that go on have there."""
 
     seconds: float
     memory_bytes: int
@@ -81,15 +94,18 @@ class Costs:
         runs = sum(many for _, many in networks)
         at_once = min(runs, *(slots.runs_at_once(engine, each) for each, _ in networks))
         each_s = sum(many * found.run_seconds(each, run_s) for each, many in networks) / runs
-        memory = at_once * max(found.demand(each).memory_bytes for each, _ in networks)
-        disk = sum(many * found.kept_bytes(each) * each.host_count * run_s for each, many in networks)
-        return cls(each_s * math.ceil(runs / at_once), memory, round(disk), at_once)
+        demands = [found.demand(each) for each, _ in networks]
+        memory, working = (
+            at_once * max(getattr(each, name) for each in demands) for name in ("memory_bytes", "disk_bytes")
+        )
+        disk = PAGES_BYTES + working
+        for each, many in networks:
+            disk += math.ceil(many / 2) * (LATENCY_BYTES + HOST_BYTES * each.host_count)
+            disk += many * (RUN_BYTES + round(found.kept_bytes(each) * each.host_count * run_s))
+        return cls(each_s * math.ceil(runs / at_once), memory, disk, at_once)
 
-    @property
-    def room(self) -> str:
-        """``450 MB of memory, 1.2 GB of disk``."""
-        return f"{_bytes_text(self.memory_bytes)} of memory, {_bytes_text(self.disk_bytes)} of disk"
-
-
-def _bytes_text(amount: int) -> str:
-    return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{math.ceil(amount / 1e6)} MB"
+    def room(self, folder: Path) -> str:
+        """``450 MB of memory, 1.2 GB of disk``, with what is free at ``folder`` where that is less."""
+        free = free_bytes(folder)
+        less = f" (only {bytes_text(free)} free)" if free < self.disk_bytes else ""
+        return f"{bytes_text(self.memory_bytes)} of memory, {bytes_text(self.disk_bytes)} of disk{less}"

@@ -12,7 +12,7 @@ a factor of two elsewhere.
 from __future__ import annotations
 
 import atexit
-import shutil
+import logging
 import sys
 import threading
 import time
@@ -30,13 +30,14 @@ from torsweep.ending import INTERRUPTED
 from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
+from torsweep.storage.room import FULL_BYTES, NO_ROOM, free_bytes, no_room
 from torsweep.tor.arti import require_arti
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
@@ -54,9 +55,6 @@ CONTINUES = "the same command continues from what is complete"
 
 _PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
-_FULL_BYTES = 1 << 16
-"""With less room than this, a step cannot leave its log."""
-
 TRUST = 0.05
 """The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
 the estimated time."""
@@ -89,11 +87,16 @@ def start(paths: Paths, workflow: Any) -> None:
 def fail(workflow: Any) -> None:
     """Say why it ended, on the last lines of all: Snakemake's own come after its hooks."""
     causes = list({_cause(job): None for job in workflow.scheduler.failed})
-    if shutil.disk_usage(RESULTS).free < _FULL_BYTES:
-        # A step that failed then could not leave its log.
-        causes.append(f"torsweep: {RESULTS}: No space left on device")
+    if any(NO_ROOM in cause for cause in causes):
+        atexit.unregister(_say_full)
     lines = causes or [f"torsweep: interrupted; {CONTINUES}"]
     atexit.register(print, "\n".join(lines[-_MOST_CAUSES:]), file=sys.stderr, flush=True)
+
+
+def _say_full() -> None:
+    """Say that the disk is full, if it is: a step, or Snakemake itself, could not say so in its log."""
+    if free_bytes(RESULTS) < FULL_BYTES:
+        _say(f"{RESULTS}: {no_room(RESULTS)}")
 
 
 def _cause(job: Any) -> str:
@@ -108,8 +111,14 @@ def _cause(job: Any) -> str:
 
 
 def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
-    """Say on the last lines what a dry run would take, or which targets there are in place of one mistyped:
-    Snakemake calls its hooks in neither case."""
+    """Say on the last lines what a dry run would take, which targets there are in place of one mistyped, or
+    that the disk is full: Snakemake calls its hooks in none of these cases."""
+
+    # Snakemake's log is on the same disk; it would print a traceback for each line that it can't write there.
+    logging.raiseExceptions = False
+    if free_bytes(RESULTS) < FULL_BYTES:
+        stop(OutputError(f"{RESULTS}: {no_room(RESULTS)}"))
+    atexit.register(_say_full)
 
     def say() -> None:
         if workflow.dag_settings is None:
@@ -206,7 +215,7 @@ def announcement(
     runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
     word = "at most" if find_engine(engine).real_time else "about"
-    return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room}{instead}"
+    return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room(RESULTS)}{instead}"
 
 
 def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> Costs:

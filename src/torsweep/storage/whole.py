@@ -26,6 +26,7 @@ from torsweep.storage.folders import (
     temporary_beside,
     write_marker,
 )
+from torsweep.storage.room import no_room
 
 
 @contextlib.contextmanager
@@ -117,10 +118,13 @@ def _blame(path: Path, error: Exception) -> None:
     if isinstance(error, OSError):
         named = Path(os.fsdecode(error.filename)) if error.filename else path
         temporary = any(is_temporary(part) and part.endswith(f"-{path.name}") for part in named.parts)
-        why = (error.strerror or str(error)) if named == path or named in path.parents or temporary else ""
+        ours = named == path or named in path.parents or temporary
+        code, why = error.errno, (error.strerror or str(error)) if ours else ""
     else:
         # polars gives a full disk as an error of its own, which ends in the number of the system's.
         told = re.search(r"\(os error (\d+)\)", str(error))
-        why = os.strerror(int(told[1])) if told and int(told[1]) in _NO_ROOM else ""
+        code = int(told[1]) if told else None
+        why = os.strerror(code) if code in _NO_ROOM else ""
     if why:
+        why = no_room(path) if code == errno.ENOSPC else why
         raise OutputError(f"{path}: cannot be written: {why}") from error

@@ -212,9 +212,15 @@ def compare_command(
     from torsweep.study.tornets import read_tornets
     from torsweep.study.venue import choose_venue
 
+    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
+    asked = {"engine": None if engine == "auto" else engine, **options, "within": within, "shows": shows}
     goal = read_goal(networks, within, shows)
     tornets = read_tornets(network or [])
     sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
+    stated = [("network", name) for name in network or []]
+    stated += [(name, text) for name, text in asked.items() if text is not None]
+    words = [word for name, text in stated for word in (f"--{name.replace('_', '-')}", text)]
+    command = f"torsweep compare {shlex.join([*sides.words, *words])}"
     change = read_change(sides)
     notes: Sequence[str] = change.notes
     if tornets is None:
@@ -223,15 +229,9 @@ def compare_command(
         pairing, notes = choose_pairing(pairing, change, config.relay_count, era)
     else:
         venue, config = tornets.venue(engine), tornets.config
-    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
-    setup = Setup.read(tornets, **options)
+    setup = Setup.read(tornets, **{**options, "pairing": pairing})
     for line in [*notes, *require_effect(change, config, tornets, setup.era)]:
         typer.echo(f"torsweep: {line}", err=True)
-    asked = {"engine": None if engine == "auto" else engine, **options, "within": within, "shows": shows}
-    stated = [("network", name) for name in network or []]
-    stated += [(name, text) for name, text in asked.items() if text is not None]
-    words = [word for name, text in stated for word in (f"--{name.replace('_', '-')}", text)]
-    command = f"torsweep compare {shlex.join([*sides.words, *words])}"
 
     def play_of(chosen: Setup) -> Play:
         made = make_study(change, chosen, venue.network, study, command, tornets)

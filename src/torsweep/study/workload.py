@@ -201,7 +201,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     left = f"about {rounded_duration(seconds)}" if seconds else "nothing is missing"
     by = f", as {len(plan.timed)} finished runs took" if plan.timed else ""
     yield f"time      {left}, {slots}{by}"
-    yield f"takes     {costs.room}"
+    yield f"takes     {costs.room(play.study.folder)}"
     yield from expected_lines(plan, networks)
     yield from sight_lines(experiment.network, plan.network.relay_count)
 

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import KNOBS
+from torsweep.config.option_bundle import VOTED_FROM_OPTIONS
 from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
 from torsweep.config.where import Role
@@ -76,10 +77,6 @@ _OUTRANKED = {
 """Consensus parameter → the option that goes before it in tor, and is left out where the user gives the
 parameter."""
 
-
-_STATED_BY_TOR = {"AuthDirMaxServersPerAddr"}
-"""Parameters that an authority takes from its own options into its vote; other authorities would not read a
-vote that has one twice."""
 
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
@@ -173,7 +170,7 @@ def _settled(
     """The placeholders of a role's template that run.json and network.json answer."""
     if role == "authority":
         parameters = consensus_parameters(settings) | dict(user_parameters)
-        stated = (f"{name}={value}" for name, value in parameters.items() if name not in _STATED_BY_TOR)
+        stated = (f"{name}={value}" for name, value in parameters.items() if name not in VOTED_FROM_OPTIONS)
         return {"consensus_parameters": " ".join(stated)}
     if role == "client":
         return {}
@@ -337,7 +334,7 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
             raise InputError(problem, key="tor.congestion")
     else:
         parameters["cc_sendme_inc"] = SENDME_INCREMENT_CELLS
-    of_era = {name: value for name, value in settings.consensus.items() if name not in _STATED_BY_TOR}
+    of_era = {name: value for name, value in settings.consensus.items() if name not in VOTED_FROM_OPTIONS}
     return {"bwweightscale": 10_000, **of_era, **parameters}
 
 

@@ -82,6 +82,10 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         ({"a": {"consensus": {"cc_alg": "0"}}}, "options.a.consensus.cc_alg: is not accepted, got '0'"),
         ({"a": {"consensus": {"cc_alg": 2**31}}}, "options.a.consensus.cc_alg: is not accepted"),
         ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
+        (
+            {"a": {"consensus": {"AuthDirMaxServersPerAddr": 4}}},
+            "options.a.consensus.AuthDirMaxServersPerAddr: is in each authority's vote already",
+        ),
         ({"a": {"torrc": {"NumCPUs": 2}, "on": {"names": []}}}, "options.a.on.names: names no host"),
         ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: names hosts, but no lines"),
         ({"a": {"torrc": {"CacheDNS": 0}, "on": {"share": 1.1}}}, "options.a.on.share: is not accepted"),

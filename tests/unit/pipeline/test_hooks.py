@@ -171,7 +171,7 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
         "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min on 2 cores,"
-        " 13.3 GB of memory, 4.3 GB of disk;"
+        " 13.3 GB of memory, 5.9 GB of disk;"
         " engine=cellsim takes about 4 min"
     )
 
@@ -181,7 +181,7 @@ def test_an_engine_that_was_asked_for_needs_no_alternative():
     said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == (
         "refill_sweep: 6 runs in emulation, era 2012: at most 8 min on 32 cores,"
-        " 4.8 GB of memory, 137 MB of disk"
+        " 4.8 GB of memory, 706 MB of disk"
     )
 
 

@@ -47,6 +47,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Client, Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
+from torsweep.storage.room import NO_ROOM, no_room
 from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.builds import BuiltTor
 from torsweep.tor.onion import ONION_FOLDER
@@ -109,8 +110,8 @@ def _run(command: Sequence[str | Path], place: Place, text: str = "") -> str:
     except OSError as error:
         raise TorsweepError(f"{command[0]}: cannot be run: {error.strerror}") from None
     output = done.stdout + done.stderr
-    if "No space left on device" in output:
-        raise OutputError(f"{place.folder}: cannot be written: no space left on device")
+    if NO_ROOM in output:
+        raise OutputError(f"{place.folder}: cannot be written: {no_room(place.folder)}")
     if done.returncode != 0:
         last = [line for line in output.splitlines() if line.strip()][-1:] or ["nothing"]
         raise TorsweepError(f"{place.name}: {Path(command[0]).name} failed and said: {last[0]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torsweep.config.looks import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.contract import Demand, Engine, EngineKind
+from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.emulation.tools import (
     FILES_PER_HOST,
@@ -31,6 +31,7 @@ def demand(network: NetworkConfig) -> Demand:
     tors = network.host_count - network.server_count
     return Demand(
         memory_bytes=tors * TOR_BYTES,
+        disk_bytes=tor_working_bytes(tors, network.relay_count),
         threads=tors * TOR_THREADS,
         open_files=FILES_PER_HOST * network.host_count,
         cores=cores(network.host_count),

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.contract import Demand, Engine, EngineKind
+from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.tools import TOOL_KINDS, require_tool
@@ -57,6 +57,7 @@ def demand(network: NetworkConfig) -> Demand:
 
     return Demand(
         memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + of_all(PROGRAM_BYTES),
+        disk_bytes=tor_working_bytes(counts["tor"], network.relay_count),
         shared_memory_bytes=sum(counts.values()) * SHARED_BYTES_PER_PROCESS,
         threads=of_all(THREADS),
         open_files=SHADOW_FILES + of_all(OPEN_FILES),

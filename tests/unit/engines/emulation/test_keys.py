@@ -61,5 +61,5 @@ def test_a_full_disk_is_what_is_told_of(layout, fake_tor):
     tor = fake_tor("")
     tor.gencert.write_text(tor.gencert.read_text() + "raise SystemExit('write: No space left on device')\n")
     folder = re.escape(str(layout.authorities[0].folder))
-    with pytest.raises(OutputError, match=f"^{folder}: cannot be written: no space left on device$"):
+    with pytest.raises(OutputError, match=f"^{folder}: cannot be written: No space left on device "):
         put(layout, tor)

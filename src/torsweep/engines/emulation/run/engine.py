@@ -23,7 +23,7 @@ from torsweep import __version__
 from torsweep.engines.arrival import settings_frame
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
-from torsweep.engines.contract import Say
+from torsweep.engines.contract import Say, tor_working_bytes
 from torsweep.engines.costs import costs_frame, resident_bytes
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.read import (
@@ -70,6 +70,7 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.room import free_bytes, no_room
 from torsweep.tor.torrc import check_network
 
 PROCESS_FOLDER = "processes"
@@ -78,9 +79,6 @@ PROCESS_FOLDER = "processes"
 READY_LIMIT_S = 900.0
 EXIT_CODE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
-
-DISK_BYTES_PER_PROCESS = 5_000_000
-"""A generous size for the consensus, descriptors and log of one tor in a small network."""
 
 
 def run_emulation(
@@ -207,9 +205,10 @@ def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
     """Remove results of an earlier run and its processes' folders."""
     clear_results(run_directory)
     shutil.rmtree(run_directory / PROCESS_FOLDER, ignore_errors=True)
-    need = DISK_BYTES_PER_PROCESS * (len(network.relays) + len(network.authorities) + len(network.clients))
+    relays = len(network.relays)
+    need = tor_working_bytes(relays + len(network.authorities) + len(network.clients), relays)
     need += len(run.tracing.hosts) * ring_bytes(run.tracing) if run.tracing else 0
-    free = shutil.disk_usage(run_directory).free
+    free = free_bytes(run_directory)
     if free < need:
         raise OutputError(
             f"{run_directory}: {free / 1e6:.0f} MB free; the processes may need {need / 1e6:.0f} MB"
@@ -243,9 +242,9 @@ def _blamed(run_directory: Path) -> Iterator[None]:
     try:
         yield
     except (TorsweepError, OSError) as error:
-        full = shutil.disk_usage(run_directory).free < os.statvfs(run_directory).f_frsize
+        full = free_bytes(run_directory) < os.statvfs(run_directory).f_frsize
         if full and not isinstance(error, OutputError):
-            raise OutputError(f"{run_directory}: the disk is full") from error
+            raise OutputError(f"{run_directory}: {no_room(run_directory)}") from error
         raise
 
 
