@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -83,13 +84,20 @@ def test_a_study_is_played_up_to_its_page_and_the_checkout_stays_clean(played, c
     assert _contents(checkout) == played
 
 
-def test_how_to_repeat_it_is_a_command_that_works(played, checkout, study, tmp_path):
-    page = html.unescape((study / f"results/reports/{LEVELS}/mine.html").read_text())
-    assert "in a study of torsweep" in page.lower()
-    (printed,) = re.findall(r"snakemake --cores 8 .*?(?=</code>)", page)
-    shutil.copytree(study, tmp_path / "again", ignore=shutil.ignore_patterns("results", ".snakemake"))
-    code, said = _snakemake(checkout, tmp_path / "again", *shlex.split(printed)[3:], "--dry-run")
-    assert code == 0 and re.search(r"(?m)^bundle_plan +1$", said), said
+def test_a_comparison_is_repeated_from_its_bundle_in_an_empty_folder(played, checkout, study, tmp_path):
+    code, said = _snakemake(checkout, study, "publish", "--config", "experiment=mine")
+    assert code == 0, said
+    bundle = tmp_path / "bundle"
+    with zipfile.ZipFile(study / f"results/bundles/{LEVELS}/mine.zip") as packed:
+        packed.extractall(bundle)
+    (printed,) = re.findall(r"(?m)^    snakemake --cores 8 (.*)$", (bundle / "README.md").read_text())
+    page = html.unescape((bundle / "report.html").read_text())
+    assert f"snakemake --cores 8 {printed}</code>" in page and "in a study of torsweep" in page.lower()
+    code, said = _snakemake(checkout, bundle / "study", *shlex.split(printed))
+    assert code == 0, said
+    again = bundle / f"study/results/publish/{LEVELS}"
+    for name in ("tables/streams.parquet", "summaries/summary.md", "experiment.yaml"):
+        assert (again / name).read_bytes() == (bundle / name).read_bytes(), name
 
 
 def test_what_a_study_records_names_no_folder_of_this_machine(played, checkout, study):

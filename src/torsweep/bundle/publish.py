@@ -22,7 +22,7 @@ from torsweep.bundle.description import (
     sums_text,
 )
 from torsweep.bundle.study import write_study_of
-from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.engines.run_directory import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
@@ -79,12 +79,14 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         _copy(sources.summaries, folder / "summaries")
         _copy(sources.figures, folder / "figures", {f"{name}.*" for name in experiment.figures})
         shutil.copyfile(sources.page, folder / PAGE_FILE)
-        shutil.copyfile(sources.experiment, folder / EXPERIMENT_FILE)
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         public = own_public_tor(sources.summaries)
         study = folder / "study"
         missing = write_study_of(sources.experiment, experiment.name, origin.network, public, study)
+        shutil.copyfile(
+            study / EXPERIMENTS_DIRECTORY / experiment.name / EXPERIMENT_FILE, folder / EXPERIMENT_FILE
+        )
         overrides = repeat_overrides(origin, experiment, settings, public and public.name)
         _write(folder / README_FILE, _readme(origin, missing, overrides))
         where = f"networks of {origin.network} in the engine {origin.engine}"
@@ -188,7 +190,7 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `tables/`: every download of every run, and what each relay did, as Parquet
 - `experiment.yaml`: the question, the knobs and the claims
 - `provenance.json`: versions, networks, and what each run says about itself
-- `study/`: what repeats it: the experiment, the networks' configuration, patches, and figures of its own
+- `study/`: what repeats it: experiment, networks' configuration, sources, patches, figures of its own
 - `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,12 +22,12 @@ from PIL import Image, UnidentifiedImageError
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.quantiles import mean
+from torsweep.config.tors import Tors
 from torsweep.config.traffic import ClientTraffic
 from torsweep.config.variant import FREE
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
-from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.networks import Networks, Row, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import Provenance, parse_provenance
@@ -47,6 +47,8 @@ from torsweep.stats.text import (
     sources_of,
 )
 from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
+from torsweep.study.portable import portable_experiment
+from torsweep.tor.repository import difference, find_commit, is_repository, left_main
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, counted, format_quantity
 
 SIGNATURE = "torsweep-report"
@@ -54,6 +56,8 @@ SIGNATURE = "torsweep-report"
 
 MOST_PICTURE_BYTES = 16 * MIB
 MOST_PATCH_BYTES = 10 * MIB
+MOST_SHOWN_CHANGE = 200_000
+"""Letters of a change that a page shows; of a larger one it names the command."""
 DOTS_PER_INCH, CSS_PIXELS_PER_INCH = 300, 96
 """A PNG's; as SVG, the figures of whole curves are twice as large."""
 
@@ -87,7 +91,7 @@ class Page:
     likeness: Likeness
     experiment_yaml: str
     patches: Mapping[str, str]
-    """The text of each patch that ``tors:`` names, by tor and file."""
+    """The text of each patch that ``tors:`` names, and what a commit changes, by what it is."""
     overrides: Mapping[str, str]
 
     @property
@@ -129,19 +133,19 @@ def gather(
     if experiment.name != provenance.experiment:
         problem, accepted = "is another experiment", provenance.experiment
         raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)
-    alike = likeness(summaries)
+    alike, claims = likeness(summaries), read_claims(summaries)
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
     of_variants = f" of {len(variants)} variants: {'; '.join(variants)}"
     return Page(
         experiment=experiment,
         provenance=provenance,
-        claims=read_claims(summaries),
+        claims=claims,
         summary=read_shown_summary(summaries),
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
         likeness=alike,
-        experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
-        patches=_patches(experiment),
+        experiment_yaml=portable_experiment(experiment_file).text,
+        patches={**_patches(experiment), **dict(_changes(experiment.tors, claims.baseline))},
         overrides=repeat_overrides(provenance, experiment, settings or {}, alike.source),
     )
 
@@ -298,14 +302,28 @@ def _slug(title: str) -> str:
 
 def _patches(experiment: Experiment) -> dict[str, str]:
     return {
-        f"{patch.name}, on the tor {name}": read_bytes(patch, MOST_PATCH_BYTES).decode(errors="replace")
+        f"Patch {patch.name}, on the tor {name}": read_bytes(patch, MOST_PATCH_BYTES).decode(errors="replace")
         for name, tor in experiment.tors.items()
         for patch in tor.patches
     }
 
 
-def _text(file: Path, most_bytes: int) -> str:
-    try:
-        return read_bytes(file, most_bytes).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", file=file) from None
+def _changes(tors: Tors, baseline: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What the commit of each tor changes of the baseline's, or of the one at which it left the main branch,
+    where its repository is still there."""
+    commits = {
+        name: find_commit(tor.git, tor.revision)
+        for name, tor in tors.items()
+        if tor.git is not None and is_repository(tor.git)
+    }
+    against = commits.get(baseline.get("tor", ""))
+    for name, commit in commits.items():
+        left = left_main(commit.repository, commit.commit)
+        base = find_commit(commit.repository, left[1]) if left else None
+        if against is not None and against.repository == commit.repository:
+            base = against
+        if base is None or base.commit == commit.commit:
+            continue
+        text = difference(base, commit)
+        command = f"git diff {base.commit} {commit.commit}"
+        yield f"What the tor {name} changes", text if len(text) <= MOST_SHOWN_CHANGE else command

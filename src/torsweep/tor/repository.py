@@ -127,6 +127,21 @@ def export(commit: Commit, target: Path, only: Sequence[str] = ()) -> None:
     tarball.unlink()
 
 
+def archive(commit: Commit, tarball: Path) -> None:
+    """Write the files of ``commit`` to ``tarball`` (.tar.gz), in a folder of its name; TorsweepError when git
+    fails."""
+    folder = f"--prefix=tor-{commit.commit}/"
+    words = ("archive", "--format=tar.gz", folder, f"--output={tarball.resolve()}", commit.commit)
+    answer = _git(commit.repository, *words)
+    if answer.returncode:
+        raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")
+
+
+def difference(base: Commit, commit: Commit) -> str:
+    """What ``commit`` changes of ``base``, in the same repository, as git writes it."""
+    return _git(commit.repository, "diff", "--no-color", "--no-ext-diff", base.commit, commit.commit).stdout
+
+
 _OF_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 """Variables that a hook of git hands down, and that would go before the repository that is named."""
 

@@ -1,13 +1,10 @@
-"""The study in a bundle: an empty folder and one command plan the same runs, and no path leads elsewhere."""
+"""The study in a bundle: it has what is of the study alone, and no path leads elsewhere."""
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
 import shutil
 import subprocess
-import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,23 +12,9 @@ import yaml
 
 from tests.published_plan import EXPERIMENT
 from torsweep.bundle.study import write_study_of
-from torsweep.config.variant import Variant
+from torsweep.home import CHECKOUT
 
 PATCH = "--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int a;\n+int b;\n"
-
-
-def test_the_command_of_the_readme_plans_the_same_runs_in_an_empty_folder(published, tmp_path):
-    shutil.copytree(published / "study", tmp_path / "empty")
-    (command,) = re.findall(r"(?m)^    snakemake (.*)$", (published / "README.md").read_text())
-    asked = [sys.executable, "-m", "snakemake", *shlex.split(command), "--dry-run"]
-    done = subprocess.run(asked, cwd=tmp_path / "empty", capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = done.stdout + done.stderr
-    planned = re.findall(r"(?m): run refill_sweep (\S+) on ci, seed (\d+)$", said)
-    ran = json.loads((published / "provenance.json").read_text())["runs"]
-    wanted = {(frozenset(run["variant"].items()), run["seed"]) for run in ran}
-    assert {(frozenset(Variant.parse(text).levels), int(seed)) for text, seed in planned} == wanted
-    assert len(planned) == len(wanted)
 
 
 def git(folder: Path, *words: str) -> str:
@@ -51,8 +34,17 @@ def first_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "plotting/mine.py").write_text("# a figure")
     (folder / "configs/eras/today.yaml").write_text("# another consensus")
     (folder / "configs/networks/given.yaml").write_text(f"tornettools: [{folder}/net]\nrelays: 3\n")
+    (folder / "topologies/relays").mkdir(parents=True)
+    (folder / "topologies/relays/ours.json").write_text("a population")
+    (folder / "imported").mkdir()
+    shutil.copy(CHECKOUT / "topologies/relays/2012.json", folder / "imported/relays.json")
+    ci = (CHECKOUT / "configs/networks/ci.yaml").read_text()
+    imported = ci.replace('relay_population: "2012"', f"relay_population: {{file: {folder}/imported}}")
+    (folder / "configs/networks/measured.yaml").write_text(imported)
     git(folder / "tor", "init", "-q")
-    git(folder / "tor", "commit", "-q", "--allow-empty", "-m", "one")
+    (folder / "tor/kist.c").write_text("int a;\n")
+    git(folder / "tor", "add", ".")
+    git(folder / "tor", "commit", "-q", "-m", "one")
     tors = {
         "branch": {"git": str(folder / "tor"), "patches": [str(folder / "kist.patch")]},
         "release": {"source": "tor.tar.gz"},
@@ -73,9 +65,9 @@ def test_what_is_of_the_study_alone_is_there_and_no_path(first_machine: Path, tm
         assert file.is_dir() or str(tmp_path).encode() not in file.read_bytes(), file
     tors = yaml.safe_load((out / "experiments/mine/experiment.yaml").read_text())["tors"]
     commit = git(first_machine / "tor", "rev-parse", "HEAD")
-    branch = {"git": "sources/branch_tor", "patches": ["patches/branch_1_kist.patch"], "revision": commit}
+    tarball = f"sources/branch_{commit}.tar.gz"
     assert tors == {
-        "branch": branch,
+        "branch": {"source": tarball, "patches": ["patches/branch_1_kist.patch"]},
         "release": {"source": "sources/release_tor.tar.gz"},
         "again": {"same": "branch"},
         "client": {"arti": "2.7.0"},
@@ -83,10 +75,20 @@ def test_what_is_of_the_study_alone_is_there_and_no_path(first_machine: Path, tm
     assert (out / "patches/branch_1_kist.patch").read_text() == PATCH
     assert (out / "sources/release_tor.tar.gz").read_bytes() == b"a release"
     assert (out / "plotting/mine.py").is_file() and (out / "configs/eras/today.yaml").is_file()
-    assert missing == [
-        f"`sources/branch_tor`: a git repository with the commit {commit}",
-        "`sources/1_net`: the network that tornettools made",
-    ]
+    assert (out / "topologies/relays/ours.json").read_text() == "a population"
+    with tarfile.open(out / tarball) as archived:
+        assert f"tor-{commit}/kist.c" in archived.getnames()
+    assert missing == ["`sources/1_net`: the network that tornettools made"]
+
+
+def test_imported_tables_are_in_the_study(first_machine: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    experiment = first_machine / "experiments/mine/experiment.yaml"
+    assert write_study_of(experiment, "mine", "measured", None, out) == []
+    network = yaml.safe_load((out / "configs/networks/measured.yaml").read_text())
+    assert network["relay_population"] == {"file": "sources/relay_population_relays.json"}
+    shipped = CHECKOUT / "topologies/relays/2012.json"
+    assert (out / network["relay_population"]["file"]).read_bytes() == shipped.read_bytes()
 
 
 def test_what_ships_is_not_in_the_bundle(published):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -264,3 +265,25 @@ def test_the_patches_of_a_tor_are_shown_as_they_are(plan, tmp_path):
     page = render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
     assert "Patch kist-idle.patch, on the tor mine" in page
     assert "+if (a &lt;= b)" in page
+
+
+def test_a_page_shows_what_the_commit_of_a_tor_changes(plan, tmp_path):
+    repository, ids = tmp_path / "tor", []
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    git = ["git", *identity, "-C", str(repository)]
+    subprocess.run(["git", "init", "-q", "-b", "main", str(repository)], check=True)
+    for text, branch in (("int a;\n", "main"), ("int <b>;\n", "mine")):
+        subprocess.run([*git, "checkout", "-q", "-B", branch], check=True)
+        (repository / "kist.c").write_text(text)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", branch], check=True)
+        head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+        ids.append(head.stdout.strip())
+    experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
+    experiment.parent.mkdir()
+    tors = f"\ntors:\n  mine: {{git: {repository}, revision: {ids[1]}}}\n"
+    experiment.write_text(EXPERIMENT.read_text() + tors)
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+    assert "What the tor mine changes" in page
+    assert "-int a;\n+int &lt;b&gt;;" in page
+    assert str(repository) not in page and f"sources/mine_{ids[1]}.tar.gz" in page
