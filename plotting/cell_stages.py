@@ -25,7 +25,7 @@ from torsweep.stats.cells.times import ANY, TOTAL
 TITLE = "In which stage cells spend their time"
 HOW_TO_READ = (
     "The mean time of cells of busy and of quiet circuits in a relay, by stage: read and encrypted, in the "
-    "queue of the circuit, in the output buffer. Scales differ between panels."
+    "queue of the circuit, in the output buffer. Panels of one relay have one scale."
 )
 NEEDS = ("cell_times", "cell_load", "outcomes")
 _LOOKS = {
@@ -40,6 +40,8 @@ _BARS = {
     "quiet, RELAY_EARLY": ("quiet", "relay_early"),
 }
 """The bars of a variant: the kind of circuits and the command of each."""
+_ROOM = 1.4
+"""An axis is so many times as long as its longest bar, for the number behind that."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -48,13 +50,14 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if times.is_empty():
         return nothing_traced(source, times)
     caption = source.caption(
-        "Mean time of RELAY cells in a relay, by stage; the number is the median. Quiet: circuits with at "
-        "most the first quartile of cells per circuit; busy: with at least the third.",
+        "Mean time of RELAY cells in a relay, by stage, and its number. Quiet: circuits with at most the "
+        "first quartile of cells per circuit; busy: with at least the third.",
         load_note(source),
     )
+    there = {name: cells for name, cells in _BARS.items() if section(times, *cells, TOTAL).height}
     bars = [
         section(times, *cells, stage).with_columns(bar=pl.lit(name))
-        for (name, cells), stage in product(_BARS.items(), STAGES)
+        for (name, cells), stage in product(there.items(), STAGES)
     ]
     things = {host: pl.concat(bars).filter(host=host) for host in hosts_of(times)}
     facets = Facets.of(source.knobs).spread()
@@ -64,18 +67,18 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .add(so.Bar(alpha=1, edgewidth=0, width=0.7), so.Stack(), orient="y", legend=False)
         .scale(
             color=so.Nominal({stage: _LOOKS[stage][0] for stage in STAGES}, order=list(STAGES)),
-            y=so.Nominal(order=list(_BARS)),
+            y=so.Nominal(order=list(there)),
         )
-        .share(x=False)
+        .share(x="row")
     )
+    whole = pl.concat([section(times, *cells, TOTAL) for cells in there.values()])
+    reach = dict(whole.group_by("host").agg(pl.col("mean_ms").max()).iter_rows())
     for panel in facets.put(plot, figure, things, "Mean time (ms)"):
         own = at_levels(times, panel.levels).filter(host=panel.thing)
-        for place, cells in enumerate(_BARS.values()):
-            whole = section(own, *cells, TOTAL)
-            said = f" {milliseconds(whole['median_ms'][0])}" if len(whole) else " none"
-            end = whole["mean_ms"][0] if len(whole) else 0
-            panel.axis.text(end, place, said, va="center", size=SMALL_PT, color=GREY)
-        panel.axis.margins(x=0.25)
-        panel.axis.set_xlim(left=0)
+        for place, cells in enumerate(there.values()):
+            mean = next(iter(section(own, *cells, TOTAL)["mean_ms"]), None)
+            said = " none" if mean is None else f" {milliseconds(mean)}"
+            panel.axis.text(mean or 0, place, said, va="center", size=SMALL_PT, color=GREY)
+        panel.axis.set_xlim(0, _ROOM * reach[panel.thing])
     legend_above(figure, [Patch(color=_LOOKS[stage][0], label=_LOOKS[stage][1]) for stage in STAGES], 1.2)
     return figure, times, caption

@@ -51,16 +51,21 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for kind in source.kinds()
         for measure, span in _SPANS.items()
     }
-    things = {name: own for name, own in things.items() if not own.is_empty()}
-    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
+    stuck = {name: own for name, own in things.items() if (own["mean"] > 0).any()}
+    none = [name.replace("\n", " ") for name, own in things.items() if name not in stuck and len(own)]
+    missing = [f"None: {'; '.join(none)}."] if none else []
+    caption = " ".join([caption, *missing])
+    if not stuck:
+        return nothing("Every client got something", points, caption)
+    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(stuck) * len(facets.rows), caption, *missing)
     plot = (
-        facets.plot(facets.place(things), things, x="level", y="mean")
+        facets.plot(facets.place(stuck), stuck, x="level", y="mean")
         .add(so.Range(linewidth=1.4, linestyle="-"), ymin="mean_low", ymax="mean_high", legend=False)
         .add(MARK, marker=facets.knob, legend=False)
         .scale(x=so.Nominal(order=list(_names(facets).values())))
         .share(y=True)
     )
-    for panel in facets.put(plot, figure, things, knob_name(facets.knob)):
+    for panel in facets.put(plot, figure, stuck, knob_name(facets.knob)):
         # A mark at zero is whole.
         panel.axis.set_ylim(bottom=-0.05 * panel.axis.get_ylim()[1])
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))

@@ -86,4 +86,4 @@ def _finish(axis: Axes, own: pl.DataFrame) -> None:
     ends = [float(bound) for name in ("change_low", "change_high") for bound in own[name].drop_nulls()]
     reach = 1.1 * min(_MOST_SPAN * farthest, max([farthest, *map(abs, ends)]))
     axis.set_xlim(-reach, reach)
-    change_axis(axis, ticks=5)
+    change_axis(axis)

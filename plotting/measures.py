@@ -30,6 +30,7 @@ HOW_TO_READ = (
 NEEDS = ("measure_differences", "outcomes")
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26
+_POINTS = " (points)"
 _LEAST_SPAN = 0.05
 """A panel reaches at least this far to both sides of zero, so that small changes look small."""
 
@@ -52,15 +53,22 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         if source.few
         else "Lines: 95 % t-intervals over networks; those too long for the axis are cut.",
     )
+    moving = pl.max_horizontal(pl.col("shown", "shown_low", "shown_high").abs().fill_null(0)).max() > 0
+    still, points = (points.filter(keep.over("topic", "line")) for keep in (~moving, moving))
+    names = still.select(
+        name=pl.format("{} {}", pl.col("topic").str.to_lowercase(), pl.col("line").str.strip_suffix(_POINTS))
+    )
+    missing = [f"The same in all: {'; '.join(_each(names, 'name'))}."] if len(names) else []
+    caption = " ".join([caption, *missing])
     if points.is_empty():
-        return nothing("No measure to compare with the baseline", points, caption)
+        return nothing("No measure differs from the baseline", points, caption)
     topics = {topic: _placed(points.filter(topic=topic), facets) for topic in _each(points, "topic")}
     counts = [len(_each(of_topic, "line")) for of_topic in topics.values()]
     width_in = COLUMN_WIDTH_IN if len(facets.columns) == 1 else TEXT_WIDTH_IN
     height_in = 0.7 + _TICKS_IN * len(counts)
     for count in counts:
         height_in += _LINE_IN * count
-    figure = canvas(width_in, height_in, caption)
+    figure = canvas(width_in, height_in, caption, *missing)
     grid = figure.subplots(len(topics), len(facets.columns), height_ratios=counts, squeeze=False)
     for row, (topic, of_topic) in zip(grid, topics.items(), strict=True):
         for axis, column in zip(row, facets.columns, strict=True):
@@ -71,7 +79,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_title(folded(levels_text(column), 24))
     for axis in grid[-1]:
         axis.set_xlabel("Change (%)")
-    facets.legend(figure, marker=True)
+    facets.legend(figure, marker=True, dashed=False)
     return figure, points, caption
 
 
@@ -89,7 +97,7 @@ def _drawn(points: pl.DataFrame) -> pl.DataFrame:
     scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
     label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
     group = pl.col("group").replace_strict({one: group_text(one) for one in _each(drawn, "group")})
-    unit = pl.when(pl.col("change_in") == "points").then(pl.lit(" (points)")).otherwise(pl.lit(""))
+    unit = pl.when(pl.col("change_in") == "points").then(pl.lit(_POINTS)).otherwise(pl.lit(""))
     return drawn.with_columns(
         topic=pl.col("measure").replace_strict({name: one.topic for name, one in names.items()}),
         line=pl.concat_str(label, group, unit),
@@ -144,4 +152,4 @@ def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
     span = _span(points)
     axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))
     axis.set_yticks([-float(number) for number in range(len(lines))], lines if named else [""] * len(lines))
-    change_axis(axis, ticks=5)
+    change_axis(axis)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 
-from plotting.drawing.style import GREY
+from plotting.drawing.style import GREY, TEXT_WIDTH_IN
 
 MOST_CHANGE = 10.0
 """A change beyond it is not written out."""
@@ -47,12 +47,17 @@ def percent_formatter() -> FuncFormatter:
     return FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
 
 
-def change_axis(axis: Axes, ticks: int) -> None:
-    """Make the x axis one of changes, with a line at none; the y axis has names alone."""
+def change_axis(axis: Axes, width_in: float = TEXT_WIDTH_IN / 2) -> None:
+    """Make the x axis one of changes, with a line at none; the y axis has names alone.
+
+    The panel is about so wide: below a narrow one fit fewer numbers of three digits than of two.
+    """
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    narrow = width_in < TEXT_WIDTH_IN / 2 and max(map(abs, axis.get_xlim())) > 1
+    steps = [1, 2, 4, 5, 10] if narrow else [1, 2, 2.5, 5, 10]
+    axis.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5, steps=steps, min_n_ticks=3))
     axis.xaxis.set_major_formatter(percent_formatter())
 
 

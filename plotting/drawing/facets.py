@@ -202,12 +202,15 @@ class Facets:
         face = "none" if source.few else FAINT
         return [Patch(facecolor=face, edgecolor=GREY, linewidth=0.5, label=words)] if words else []
 
-    def legend(self, figure: Figure, marker: bool = False, more: Iterable[Any] = ()) -> None:
+    def legend(
+        self, figure: Figure, marker: bool = False, more: Iterable[Any] = (), dashed: bool = True
+    ) -> None:
         """One legend of the colour's levels, and of ``more``, above the panels."""
         handles: list[Any] = []
         for level in self.levels:
             drawn = self.looks[level]
-            line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
+            dashes = drawn.dashes if dashed else "-"
+            line = Line2D([], [], color=drawn.colour, linestyle=dashes, label=level_name(level))
             line.set(marker=drawn.marker if marker else "", markersize=3)
             handles.append(line)
         handles += more

@@ -76,7 +76,7 @@ def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_title(name)
         values = [at_levels(panels[name], variant) for variant in compared]
         _write_values(axis, values, "extremes" if source.few else "95 %")
-        change_axis(axis, ticks=5)
+        change_axis(axis, layout.width_in / layout.columns / 2)
         axis.margins(x=0.08)
     return figure, points, caption
 
