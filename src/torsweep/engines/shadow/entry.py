@@ -22,8 +22,9 @@ SHADOW_S_PER_RELAY_SECOND = 0.13
 of 14 busy relays with 69 clients, 13 with 250 and 50 with 1,000."""
 
 RATES, RATE_OF_2024 = {"2012": 1, "2019": 8}, 14
-"""Of a population's relays, by its name, beside those of 2012: the relays above were of 2012, or of 2024 with a
-14th of their rates. The cost goes with the bytes: 100 of 2024 with a 60th took 320 CPU s for 90 s of clients."""
+"""Rates of a population's relays, by its name, beside those of 2012: the relays above were of 2012, or of
+2024 with a 14th of their rates. The cost goes with the bytes: 100 relays of 2024 with a 60th took 320 CPU s
+for 90 s of clients."""
 
 SHADOW_FILES = 12
 OPEN_FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
