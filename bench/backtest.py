@@ -270,16 +270,17 @@ def _graded(
 
 
 def _effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) -> Mapping[str, Any] | None:
-    """What the model or real tor says of a quantity: of several predictions, the last that was written."""
+    """What the model or real tor says of a quantity: of several runs those that were predicted, the last of
+    them as predictions.yaml has them."""
     found = [
         one
         for one in runs
         if (one["row"], one["quantity"]) == (row, key)
-        and one["predicted_on"]
         and one["ratio"] not in ("", None)
         and (one["engine"] == _MODEL) == (who == "model")
     ]
-    return found[-1] if found else None
+    predicted = [one for one in found if one["predicted_on"]]
+    return next(reversed(predicted or found), None)
 
 
 def _order(of_sizes: Mapping[str, Mapping[str, Any] | None]) -> str:

@@ -108,7 +108,7 @@ def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
     ("config", "said"),
     [
         ({"netwrk": "ci"}, "--config: netwrk: unknown key (did you mean 'network'?)"),
-        ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop"),
+        ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: backtest_2009_claimed, "),
         (
             {"replicates": -1},
             "--config: replicates: is not accepted, got -1; accepted: greater than or equal to 1",
