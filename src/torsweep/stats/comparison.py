@@ -170,6 +170,11 @@ class Comparison:
         return tuple(row for kind in self.kinds for row in kind.rows)
 
     @property
+    def numbers(self) -> tuple[Row, ...]:
+        """The rows that have a number; what has none, and why, is in the sentences."""
+        return tuple(row for row in self.rows if row.interval.mean == row.interval.mean)
+
+    @property
     def verdict(self) -> Word:
         """``shown`` where it is for any kind of client, ``no difference`` where that is so for all."""
         words = {kind.verdict for kind in self.kinds}

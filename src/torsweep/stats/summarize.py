@@ -175,7 +175,7 @@ def shown_summary(summary: Summary) -> ShownSummary:
     if is_comparison(asked):
         said = comparison(claims_file(summary.analysis), asked)
         sentences = [*(kind.sentence for kind in said.kinds), *said.notes]
-        answer = TextTable("What came out", MEASURES_HEADER, [row.cells for row in said.rows], sentences)
+        answer = TextTable("What came out", MEASURES_HEADER, [row.cells for row in said.numbers], sentences)
         tables = {**tables, CLAIMS.name: [answer]}
     title = f"{provenance.experiment}, plan {provenance.plan}: summary"
     return ShownSummary(title, _opening(summary), {name: shown for name, shown in tables.items() if shown})

@@ -51,7 +51,7 @@ class ComparisonAnswer:
     def markdown(self) -> str:
         """The block to paste."""
         kinds = "\n".join(f"- {_escaped(kind.sentence)}" for kind in self.said.kinds)
-        rows = [MEASURES_HEADER, ("---",) * len(MEASURES_HEADER), *(row.cells for row in self.said.rows)]
+        rows = [MEASURES_HEADER, ("---",) * len(MEASURES_HEADER), *(row.cells for row in self.said.numbers)]
         table = "\n".join(f"| {' | '.join(map(_escaped, cells))} |" for cells in rows)
         facts = "\n".join(f"- {name}: {_escaped(text)}" for name, text in self.facts.items())
         notes = _escaped(". ".join(note.removesuffix(".") for note in self.said.notes))

@@ -51,7 +51,7 @@ def print_verdict(
         where = f"{claims_file.engine}, {over}"
     lines = [about, where, *(kind.sentence for kind in said.kinds)]
     console.print(Text("\n".join(lines)), soft_wrap=True)
-    console.print(measures_table([(*row.cells, can_show_text(row)) for row in said.rows]))
+    console.print(measures_table([(*row.cells, can_show_text(row)) for row in said.numbers]))
     notes = list(said.notes)
     if (summary / MEASURE_DIFFERENCES.file).is_file():
         notes += cost_lines(MEASURE_DIFFERENCES.read(summary))
