@@ -25,5 +25,7 @@ rule build_tor:
     message:
         "tor: {output}"
     shell:
-        "torsweep tor build {params.source} --out {params.out:q} --stamp {output:q} --jobs {threads}"
+        # The folder is a link in a study of `compare`, which shares the builds of another folder.
+        'torsweep tor build {params.source} --out "$(realpath {params.out:q})" --stamp {output:q}'
+        " --jobs {threads}"
         " >{log:q} 2>&1"

@@ -39,7 +39,7 @@ _ROW_LETTERS = 24
 """How long a line of the name of a row may be."""
 
 _EDGES = {"edgealpha": 0.8, "edgewidth": 0.5}
-_BAND, _EXTREMES = so.Band(alpha=0.18, **_EDGES), so.Band(alpha=0, **_EDGES)
+_BAND, _EXTREME_BAND = so.Band(alpha=0.18, **_EDGES), so.Band(alpha=0, **_EDGES)
 """Edges have the dashes of their level, so that bands which overlap are told apart, in grey too."""
 
 MOST_INTERVALS = 8
@@ -50,7 +50,7 @@ MARK = so.Dot(pointsize=4, edgecolor="white", edgewidth=0.4, artist_kws={"zorder
 
 def band(source: Source) -> so.Band:
     """How an interval is drawn that a summary holds; of a few networks, the lowest and the highest."""
-    return _EXTREMES if source.few else _BAND
+    return _EXTREME_BAND if source.few else _BAND
 
 
 def as_pandas(frame: pl.DataFrame) -> pandas.DataFrame:

@@ -32,8 +32,8 @@ _COLUMN_LETTERS, _MOST_LETTERS = 28, 40
 """How long the name of a line may be in a figure of one column, and in one line of text of a wider one."""
 _INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
 """Each interval, and the width of its line in points."""
-_EXTREMES = {"relative": 0.8}
-"""The same of a few networks."""
+_EXTREME_WIDTHS = {"relative": 0.8}
+"""Line widths of intervals of fewer networks than an interval of 95 % needs."""
 
 
 def how_to_read() -> str:
@@ -139,7 +139,7 @@ def _plot(points: pl.DataFrame, facets: Facets, panels: list[str], lines: list[s
         .label(x="Change (%)", y="")
         .theme(THEME)
     )
-    for name, width in (_EXTREMES if few else _INTERVALS).items():
+    for name, width in (_EXTREME_WIDTHS if few else _INTERVALS).items():
         ends = {"xmin": f"{name}_low", "xmax": f"{name}_high"}
         plot = plot.add(so.Range(linewidth=width, linestyle="-"), **ends, orient="y", legend=False)
     for beyond, marker in (("beyond_low", "<"), ("beyond_high", ">")):

@@ -181,7 +181,7 @@ pub enum Action {
 pub struct Blocked {
     pub pipe: PipeId,
     pub reading: bool,
-    /// It has something to move and may, whatever else happens, unless [`Relay::blocked_changed`].
+    /// Whether it has something to move and may move it; out of date while [`Relay::blocked_changed`] is set.
     pub steady: bool,
 }
 

@@ -14,24 +14,24 @@ WIRE_FILE = "wire.parquet"
 ROUND_TRIPS_FILE = "round_trips.parquet"
 
 COSTS_FILE = "costs.parquet"
-"""Of engines that run tor. What it says of processor time differs between two runs of the same run.json."""
+"""Written by engines that run tor. Processor times in it differ between two runs of one run.json."""
 
 SETTINGS_FILE = "settings.parquet"
-"""Of engines that run tor: what its processes were told, and what they have."""
+"""Written by engines that run tor: what its processes were told, and what they have."""
 
 CELLS_FILE = "cells.parquet"
 BREAKDOWN_FILE = "breakdown.parquet"
-"""Of runs with ``tracing``."""
+"""Written by runs with ``tracing``."""
 
 PASSAGES_FILE = "passages.parquet"
-"""Of a plan's tables alone, from the cells of its runs."""
+"""Part of a plan's tables alone, made from the cells of its runs."""
 
 RELAY_RATES_FILE = "relay_rates.parquet"
 CLIENTS_FILE = "clients.parquet"
-"""Of a plan's tables alone, from the networks of its runs and what their clients did."""
+"""Part of a plan's tables alone, made from the networks of its runs and what their clients did."""
 
 LINKS_FILE = "links.parquet"
-"""Of the emulation: what linkem did, second by second."""
+"""Written by the emulation: what linkem did, second by second."""
 
 PACKETS_FILE = "packets.parquet"
-"""Of the emulation, until downloads have been followed: what passed linkem."""
+"""Written by the emulation, until downloads have been followed: what passed linkem."""

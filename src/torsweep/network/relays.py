@@ -275,7 +275,7 @@ def network_bandwidth_weights(relays: tuple[Relay, ...]) -> dict[str, int]:
 
 
 _CHAIN_WEIGHT = 1_000
-"""The same for each relay: with only one path, clients do not choose by weight."""
+"""Equal for all relays: with only one path, clients do not choose by weight."""
 
 
 def chain_relays(chain: Chain, seed: int, places: PlacesOf) -> tuple[Relay, ...]:

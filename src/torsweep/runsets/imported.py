@@ -263,10 +263,10 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
 
 
 _SILENCE_S, _SILENCE_SHARE = 180, 0.1
-"""Between the last that is known and the end: the pauses of few perf clients are as long as this."""
+"""The longest time without a download before the end: pauses of few perf clients are as long."""
 
 _SILENCE_OF_FAILED_S = 60
-"""The same, where the logs say that the simulation failed. They also say so where it came to its end and one
+"""The longest time without a download, where the logs say that the simulation failed. They also say so where it came to its end and one
 of its processes had failed."""
 
 _FAILED = re.compile(r"shadow returned code '(?!0')|Shadow (simulation )?did not complete successfully")

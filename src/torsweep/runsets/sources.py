@@ -56,7 +56,7 @@ class RunSource:
 
     @property
     def label(self) -> str:
-        """Its level of the dimension ``source``; but for repeats, the text that :meth:`parse` reads."""
+        """The level of the dimension ``source``; but for repeats, the text that :meth:`parse` reads."""
         levels = "".join(f"+{knob}={level}" for knob, level in self.levels)
         return f"{self.engine}{levels}{REPEAT if self.repeat else ''}"
 

@@ -28,7 +28,7 @@ from torsweep.errors import OutputError
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
 _SEARCHED_BYTES = 50_000_000
-"""Of a file that is to be replaced, for the signature of who wrote it."""
+"""Bytes of a file that are searched for the signature of who wrote it."""
 _TEMPORARY = re.compile(r"\.torsweep-[a-z0-9_]{8}-.+", re.DOTALL)
 _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
 

@@ -59,7 +59,7 @@ class ComparisonAnswer:
         return "\n\n".join(parts) + "\n"
 
     def json_text(self) -> str:
-        """The same as one JSON document; what is not known is null."""
+        """The answer as one JSON document; what is not known is null."""
         document = {
             "about": self.about,
             "verdict": self.said.verdict,

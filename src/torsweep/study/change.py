@@ -107,7 +107,7 @@ class TorChange:
 def read_change(options: Sides) -> TorChange:
     """The change that ``options`` name; InputError where nothing is changed, or two things at once."""
     if options.candidate is None:
-        return _of_options(options)
+        return _change_of_lines(options)
     if options.torrc or options.consensus:
         problem = "changes tor and its options at once: nobody could say which of the two did it"
         accepted = "--candidate alone, or options in one tor: --baseline TOR --torrc 'Option value'"
@@ -115,7 +115,7 @@ def read_change(options: Sides) -> TorChange:
     return _of_builds(options, options.candidate)
 
 
-def _of_options(options: Sides) -> TorChange:
+def _change_of_lines(options: Sides) -> TorChange:
     if not options.torrc and not options.consensus:
         accepted = f"--candidate ({FORMS}), --torrc 'Option value' or --consensus name=value"
         raise InputError("nothing is changed", accepted=accepted)

@@ -16,10 +16,7 @@ the plan, and no file.
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +27,7 @@ from torsweep.errors import InputError
 from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
-    from torsweep.study.play import Play
+    from torsweep.study.request import Prepared
     from torsweep.study.workload import Workload
 
 Texts = list[str] | None
@@ -77,9 +74,9 @@ def compare_command(
     candidate: Annotated[
         str | None,
         typer.Option(
-            help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball"
-            " of source, a program; arti or arti@VERSION, for clients; or `same`, to see what chance alone"
-            " does. Of imports: import:NAME."
+            help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball of source, a"
+            " program; arti or arti@VERSION, for clients; or `same`, to see what chance alone does. Of"
+            " imports: import:NAME."
         ),
     ] = None,
     baseline: Annotated[
@@ -202,61 +199,43 @@ def compare_command(
         )
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
-    from torsweep.config.network import load_network_config
-    from torsweep.study.budget import fitted, read_goal
-    from torsweep.study.change import Sides, read_change
-    from torsweep.study.document import Setup, make_study
-    from torsweep.study.effect import require_effect
-    from torsweep.study.pairing import choose_pairing
-    from torsweep.study.play import Play
-    from torsweep.study.tornets import read_tornets
-    from torsweep.study.venue import choose_venue
+    from torsweep.study.change import Sides
+    from torsweep.study.request import Request
 
-    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
-    asked = {"engine": None if engine == "auto" else engine, **options, "within": within, "shows": shows}
-    goal = read_goal(networks, within, shows)
-    tornets = read_tornets(network or [])
-    sides = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
-    stated = [("network", name) for name in network or []]
-    stated += [(name, text) for name, text in asked.items() if text is not None]
-    words = [word for name, text in stated for word in (f"--{name.replace('_', '-')}", text)]
-    command = f"torsweep compare {shlex.join([*sides.words, *words])}"
-    change = read_change(sides)
-    notes: Sequence[str] = change.notes
-    if tornets is None:
-        venue = choose_venue(engine, network[0] if network else None)
-        config = load_network_config(venue.network)
-        pairing, notes = choose_pairing(pairing, change, config.relay_count, era)
-    else:
-        venue, config = tornets.venue(engine), tornets.config
-    setup = Setup.read(tornets, **{**options, "pairing": pairing})
-    for line in [*notes, *require_effect(change, config, tornets, setup.era)]:
+    prepared = Request(
+        Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on),
+        engine,
+        tuple(network or ()),
+        networks,
+        within,
+        shows,
+        era,
+        warm_up,
+        measured,
+        pairing,
+        study,
+        cores,
+    ).prepare()
+    for line in prepared.notes:
         typer.echo(f"torsweep: {line}", err=True)
-
-    def play_of(chosen: Setup) -> Play:
-        made = make_study(change, chosen, venue.network, study, command, tornets)
-        return Play(made, venue.engine, cores or len(os.sched_getaffinity(0)))
-
-    if goal is not None:
-        setup = fitted(goal, setup, measured is not None, play_of)
-    play = play_of(setup)
     _require_answer(dry_run, as_json)
-    if plan := _play(play, change.title, venue.why, dry_run):
-        _print_result(plan, change.title, as_json, fail_if or [])
+    if plan := _play(prepared, dry_run):
+        _print_result(plan, prepared.about, as_json, fail_if or [])
 
 
-def _play(play: Play, about: str, why: str, dry_run: bool) -> Workload | None:
-    """Play what ``about`` says; or print its plan, and return None."""
+def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
+    """Play what is ``prepared``; or print its plan, and return None."""
     from torsweep.study.budget import better_spent
     from torsweep.study.builds import require_options, share_builds
     from torsweep.study.workload import Workload, plan_lines
     from torsweep.tor.build import require_buildable
 
+    play, why = prepared.play, prepared.why
     play.study.require_same()
     require_options(play.study, play.study.experiment())
     plan = Workload(play)
     if dry_run:
-        typer.echo("\n".join([about, *plan_lines(plan, why)]))
+        typer.echo("\n".join([prepared.about, *plan_lines(plan, why)]))
         if better := better_spent(plan, len(plan.experiment.seeds)):
             typer.echo(f"better    {better}")
         return None

@@ -111,7 +111,7 @@ class Study:
 
     @property
     def file(self) -> Path:
-        """Its experiment.yaml."""
+        """The path of experiment.yaml."""
         return self.folder / EXPERIMENTS_DIRECTORY / self.name / EXPERIMENT_FILE
 
     def experiment(self) -> Experiment:

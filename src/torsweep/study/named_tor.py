@@ -66,7 +66,7 @@ class NamedTor:
         return "program" in self.entry
 
     def without_series(self) -> NamedTor:
-        """The same tor, built without the project's series; a program and Arti stay what they are."""
+        """This tor, built without the project's series; a program and Arti stay what they are."""
         if self.is_program or self.is_arti:
             return self
         name = PLAIN_TOR if self.name == STOCK_TOR else self.name

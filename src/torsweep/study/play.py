@@ -44,7 +44,7 @@ class Play:
 
     @property
     def page(self) -> Path:
-        """Its page to read."""
+        """The path of the page to read."""
         return self.study.folder / self.plan.page
 
     def command(self) -> list[str]:

@@ -57,7 +57,7 @@ class Workload:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """That of the study."""
+        """The study's experiment."""
         return self.play.study.experiment()
 
     @cached_property
@@ -77,7 +77,7 @@ class Workload:
         return [tor for name, tor in self.play.study.builds.items() if not self.builds[name]]
 
     def costs(self, runs: int) -> Costs:
-        """Those of so many runs, one or more, as they are reckoned."""
+        """The expected costs of ``runs`` runs, one or more."""
         run_s = self.experiment.duration_ns / SECOND_NS
         return Costs.of(self.play.engine, [(self.network, runs)], run_s, Slots(self.play.cores))
 

@@ -38,7 +38,7 @@ _CONSTANT = re.compile(
 _LIMITS = {"INT32_MAX": "2147483647", "INT16_MAX": "32767", "UINT16_MAX": "65535", "UINT8_MAX": "255"}
 
 _SOME = {"cc_alg": (0, 2)}
-"""Of these parameters tor takes some values of the range alone, and the last one in place of all others:
+"""Parameters of which tor takes only these values, and the last one in place of all others:
 congestion_control_common.c has lost the algorithms 1 and 3 of proposal 324."""
 
 

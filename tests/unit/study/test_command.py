@@ -15,7 +15,7 @@ from tests.analyses import change_verdict, claims_file_of
 from torsweep.cli import app
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
-from torsweep.study import builds, play, series, venue, verdict, workload
+from torsweep.study import builds, play, request, series, verdict, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
 
@@ -26,7 +26,7 @@ ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
 def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """An engine that can run, a pipeline that makes what is said here; the commands that were given."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(venue, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
+    monkeypatch.setattr(request, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)

@@ -69,8 +69,9 @@ def test_archives_of_programs_become_archives_of_sources():
 
 
 def _apt(folder: Path, source: str) -> None:
-    """Stand-ins for apt's programs: ``source`` is what `apt-get source` does, in a shell."""
-    for name, script in {"apt-get": f'case "$*" in *--download-only*) {source};; esac', "apt-config": ":"}.items():
+    """Stand-ins for apt's programs, in a shell; ``source`` is what `apt-get source` does."""
+    get = f'case "$*" in *--download-only*) {source};; esac'
+    for name, script in {"apt-get": get, "apt-config": ":"}.items():
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
 

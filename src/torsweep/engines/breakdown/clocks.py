@@ -214,7 +214,7 @@ class Clocks:
         return all(clock.verdict in ("shared", "unknown") for clock in self.hosts)
 
     def uncorrected(self) -> Clocks:
-        """The same verdicts for times that cannot be corrected: a host whose times would need it is
+        """Verdicts on the clocks for times that cannot be corrected: a host whose times would need it is
         refused."""
         return Clocks(
             tuple(

@@ -183,7 +183,7 @@ class Captures:
         )
 
     def by_one(self, clocks: Clocks) -> Captures:
-        """The same captures with all times by one clock."""
+        """The captures with all times by one clock."""
         sent = clocks.by_one(self.sent, "from_host", "time_ns")
         return replace(self, sent=sent, came=clocks.by_one(self.came, "to_host", "time_ns"))
 

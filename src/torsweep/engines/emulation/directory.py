@@ -233,7 +233,7 @@ class Place:
 
     @property
     def data(self) -> Path:
-        """Its data directory."""
+        """The data directory of the host."""
         return self.folder / "data"
 
     @property

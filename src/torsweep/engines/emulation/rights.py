@@ -46,7 +46,7 @@ INSIDE = "TORSWEEP_USER_NAMESPACE"
 """Set in the environment of the command started anew, so that it does not try again."""
 
 CLONE_NEWUSER = 0x10000000
-"""Of unshare(2)."""
+"""A flag of unshare(2)."""
 
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 

@@ -37,8 +37,8 @@ COSTS_LOG = "costs.json"
 ARTI = "arti"
 """What the program is called."""
 
-_PAUSE = 100
-"""Between two looks passes this many times as long as a look takes: watching costs 1 % of a core at most."""
+_PAUSE_PER_LOOK = 100
+"""The pause between two looks, in durations of a look: watching costs 1 % of a core at most."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class CostWatch:
                 self.costs[host] = replace(cost, cpu_us=cost.cpu_us - self._before_us.get(host, 0))
             elif cost:
                 self._before_us[host] = cost.cpu_us
-        self._next_s = time.monotonic() + _PAUSE * (time.thread_time() - started_s)
+        self._next_s = time.monotonic() + _PAUSE_PER_LOOK * (time.thread_time() - started_s)
 
     def _find(self, group: int) -> None:
         """Find the tors of ``group``. All of them run at time 0, so none has to be found later."""

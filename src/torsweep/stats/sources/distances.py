@@ -40,7 +40,7 @@ from torsweep.stats.text import SHOWN_METRICS, TextTable, variant_words
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 
 _DECIMALS = 12
-"""Of a gap: sums of many shares that are equal differ in the sixteenth."""
+"""Decimals of a gap: sums of equal shares differ in the sixteenth digit."""
 
 CurveKey = tuple[str, str, str, tuple[str, ...], int]
 """Kind, metric, source, levels of the knobs, seed."""

@@ -108,7 +108,7 @@ class Generator:
             download.circuit = self._follower(download).circuit_of.get(download.tag)
 
     def _follower(self, download: Download) -> ClientFollower | Unfollowed:
-        """Of the tor that takes ``download``."""
+        """What follows the tor that takes ``download``."""
         return self._followers[download.client.tor or download.client.name]
 
     async def _client(self, index: int, client: Client) -> None:
