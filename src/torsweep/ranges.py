@@ -28,7 +28,7 @@ MOST_PLACES = 20_000
 """The matrix of their round trips takes four bytes for each two: 1.6 GB at this size."""
 
 LEAST_SCALE = 0.003
-"""Of 7,000 relays some 20 are left at this scale, which is about as few as can have several in each position."""
+"""Of 7,000 relays some 20 are left at this scale: about as few as can have several in each position."""
 
 MOST_LOSS_SHARE = 0.2
 """A path that loses more packets carries next to nothing: TCP takes each loss for congestion."""

@@ -266,8 +266,8 @@ _SILENCE_S, _SILENCE_SHARE = 180, 0.1
 """The longest time without a download before the end: pauses of few perf clients are as long."""
 
 _SILENCE_OF_FAILED_S = 60
-"""The longest time without a download, where the logs say that the simulation failed. They also say so where it came to its end and one
-of its processes had failed."""
+"""The longest time without a download where the logs say that the simulation failed. They say so, too, where
+it came to its end and one of its processes had failed."""
 
 _FAILED = re.compile(r"shadow returned code '(?!0')|Shadow (simulation )?did not complete successfully")
 _COMPLETED = re.compile(r"shadow returned code '0'|Shadow (simulation )?completed successfully")
