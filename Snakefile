@@ -80,6 +80,7 @@ include: "rules/report.smk"
 include: "rules/publish.smk"
 
 
+hooks.require_place(workflow)
 hooks.at_end(paths, workflow, EXPERIMENTS)
 
 

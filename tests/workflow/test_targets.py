@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.workflow.conftest import REPOSITORY, TINY, Workspace
@@ -104,6 +105,17 @@ def test_another_workflow_uses_the_rules_and_has_its_own_default_target(tmp_path
     listed = other.snakemake("--list-target-rules", config=()).stdout.splitlines()
     assert "everything" in listed
     assert any(line.startswith("ts_refill_sweep (Does refilling token buckets") for line in listed)
+
+
+@pytest.mark.parametrize("prefix", ['prefix: "sub"', 'replace_prefix: {"results/": "sub/"}'])
+def test_a_prefix_of_the_module_is_refused(tmp_path, prefix):
+    """Commands would read the runs of another workflow, where there are some."""
+    other = outer_workflow(tmp_path)
+    file = tmp_path / "Snakefile"
+    file.write_text(file.read_text().replace("    config: config", f"    {prefix}\n    config: config"))
+    done = other.run(sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1].startswith("torsweep: prefix: is not taken"), done.stdout
 
 
 def test_the_keys_of_the_rules_are_those_that_the_module_is_given(tmp_path):

@@ -110,15 +110,24 @@ def _cause(job: Any) -> str:
     return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
 
 
-def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
-    """Say on the last lines what a dry run would take, which targets there are in place of one mistyped, or
-    that the disk is full: Snakemake calls its hooks in none of these cases."""
-
+def require_place(workflow: Any) -> None:
+    """End the process where rules can't leave their files below results, because a module's prefix leads
+    elsewhere or the disk is full."""
+    file = str(RESULTS / "file")
+    if workflow.modifier.path_modifier.replace_prefix(file) != file:
+        problem = "is not taken: commands of rules name files in results/"
+        accepted = "a module without it; snakemake --directory leads to another folder"
+        stop(InputError(problem, key="prefix", accepted=accepted))
     # Snakemake's log is on the same disk; it would print a traceback for each line that it can't write there.
     logging.raiseExceptions = False
     if free_bytes(RESULTS) < FULL_BYTES:
         stop(OutputError(f"{RESULTS}: {no_room(RESULTS)}"))
     atexit.register(_say_full)
+
+
+def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
+    """Say on the last lines what a dry run would take, or which targets there are in place of one mistyped:
+    Snakemake calls its hooks in neither case."""
 
     def say() -> None:
         if workflow.dag_settings is None:
