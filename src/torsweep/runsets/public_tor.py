@@ -14,6 +14,7 @@ were not filtered out.
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,9 +148,9 @@ class _Measured(BaseModel):
     local: str
     """Name, address and port."""
 
+    @abstractmethod
     def download(self) -> _Download:
         """The same in the terms of all versions."""
-        raise NotImplementedError
 
     @model_validator(mode="after")
     def _steps_are_in_order(self) -> Self:

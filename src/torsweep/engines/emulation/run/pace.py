@@ -165,8 +165,9 @@ LEAST_RAN = 0.002
 MOST_LATE = 0.01
 """The largest share of a run's packets that may be late."""
 
-JUDGED_FROM_S = 30.0
-"""From so many seconds of a run on, the run so far is judged each second."""
+JUDGED_FROM_S = 60.0
+"""From so many seconds of a run on, the run so far is judged each second: in the first half minute clients
+begin, and build circuits all at once, which is no measure of the rest."""
 
 
 class FellBehind(TorsweepError):
@@ -244,7 +245,7 @@ class Pace:
     def refuse_when_late(self, folder: Path, whole_s: float) -> None:
         """Raise FellBehind if the run so far, which will last ``whole_s``, fell behind real time.
 
-        Nothing is judged in the first :data:`JUDGED_FROM_S`, in which turns are few.
+        Nothing is judged in the first :data:`JUDGED_FROM_S`.
         """
         if JUDGED_FROM_S <= self.seen_s < whole_s:
             (packets, late), (packets_now, late_now) = self.packets[0], self.packets[-1]
