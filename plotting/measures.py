@@ -79,7 +79,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_title(folded(levels_text(column), 24))
     for axis in grid[-1]:
         axis.set_xlabel("Change (%)")
-    facets.legend(figure, marker=True, dashed=False)
+    levels = [level for level in facets.levels if level in points[facets.knob]]
+    facets.legend(figure, marker=True, dashed=False, levels=levels)
     return figure, points, caption
 
 

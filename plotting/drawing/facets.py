@@ -8,7 +8,7 @@ rows.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -203,11 +203,16 @@ class Facets:
         return [Patch(facecolor=face, edgecolor=GREY, linewidth=0.5, label=words)] if words else []
 
     def legend(
-        self, figure: Figure, marker: bool = False, more: Iterable[Any] = (), dashed: bool = True
+        self,
+        figure: Figure,
+        marker: bool = False,
+        more: Iterable[Any] = (),
+        dashed: bool = True,
+        levels: Sequence[str] | None = None,
     ) -> None:
-        """One legend of the colour's levels, and of ``more``, above the panels."""
+        """One legend of the colour's ``levels``, or of all, and of ``more``, above the panels."""
         handles: list[Any] = []
-        for level in self.levels:
+        for level in self.levels if levels is None else levels:
             drawn = self.looks[level]
             dashes = drawn.dashes if dashed else "-"
             line = Line2D([], [], color=drawn.colour, linestyle=dashes, label=level_name(level))

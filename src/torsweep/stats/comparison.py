@@ -384,4 +384,5 @@ def _short(kind: KindVerdict) -> str:
     if not shown:
         return f"{kind.who}: {kind.verdict}"
     first = shown[0]
-    return f"{kind.who}: {_direction(shown)[0]} ({first.label} {first.change_text})"
+    change = first.change_text.replace(" (", ", ").removesuffix(")")
+    return f"{kind.who}: {_direction(shown)[0]} ({first.label} {change})"

@@ -123,4 +123,4 @@ def test_no_difference_is_refused_where_the_networks_cannot_show_the_change() ->
 def test_what_is_said_is_data_that_json_can_hold() -> None:
     said = said_of(paired_ttfb=LESS)
     assert json.loads(json.dumps(dataclasses.asdict(said)))["kinds"][0]["rows"][0]["measure"] == "paired_ttfb"
-    assert said.sentence == "Web clients: faster (first byte, same download −20.0 % (+100 ms))."
+    assert said.sentence == "Web clients: faster (first byte, same download −20.0 %, +100 ms)."
