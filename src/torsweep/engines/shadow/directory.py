@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from torsweep.config.traffic import ONION
 from torsweep.config.where import Role
@@ -58,7 +57,7 @@ from torsweep.engines.shadow.simulate import (
     Process,
     ShadowSettings,
     ShadowSimulation,
-    graph_nodes,
+    graph_text,
 )
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.traffic import User, client_graph, server_graph
@@ -93,7 +92,7 @@ class GraphNodes:
 
 def shared_nodes(network: Network) -> GraphNodes:
     """Hosts with the same place, access delay and rates share a node, as rates stand on nodes: see
-    :func:`.simulate.graph_nodes`."""
+    :func:`.simulate.graph_text`."""
     nodes: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
     for number, host in enumerate(network.hosts):
         rates = link_rates(host, AUTHORITY_BYTES_PER_S)
@@ -137,12 +136,9 @@ def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[
             accepted="an RTT of at least 2 µs",
         )
     floored = int(pairs[one_way_us < floor_us].sum())
-    loss = np.format_float_positional(network.loss_share, trim="0")
-    edge = f'edge [\nsource {{}}\ntarget {{}}\nlatency "{{}} us"\npacket_loss {loss}\n]'
-    edges = pl.DataFrame(
-        {"source": source, "target": target, "latency": np.maximum(one_way_us, floor_us)}
-    ).select(pl.format(edge, "source", "target", "latency").str.join("\n"))
-    return f"graph [\ndirected 0\n{graph_nodes(graph.rates)}\n{edges.item()}\n]\n", floored
+    ends = zip(source.tolist(), target.tolist(), np.maximum(one_way_us, floor_us).tolist(), strict=True)
+    edges = ((one, other, f"{latency_us} us") for one, other, latency_us in ends)
+    return graph_text(graph.rates, edges, network.loss_share), floored
 
 
 MOST_SHADOW_SEED = 2**32 - 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -206,26 +207,28 @@ class ShadowSimulation:
         }
 
 
-def graph_nodes(rates: Iterable[tuple[int, int]]) -> str:
-    """The nodes of a graph by their rates: bytes per second down and up.
+def graph_text(rates: Iterable[tuple[int, int]], edges: Iterable[tuple[int, int, str]], loss: float) -> str:
+    """Shadow's graph in GML: nodes by their rates, bytes per second down and up; edges by their ends and
+    latency, which lose a share of packets.
 
     Rates stand on the nodes: Shadow up to 3.3.0 gives a host whose rates stand in its configuration its
-    downstream rate both ways. Attributes stand on lines of their own, as Shadow's parser wants them.
+    downstream rate both ways.
     """
-    return "\n".join(
-        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
-        for node, (down, up) in enumerate(rates)
-    )
+    # Reading a run's tables needs this module, too, but no graph.
+    import networkx
+
+    graph = networkx.Graph()
+    for node, (down, up) in enumerate(rates):
+        graph.add_node(node, host_bandwidth_down=f"{down * 8} bit", host_bandwidth_up=f"{up * 8} bit")
+    for source, target, latency in edges:
+        graph.add_edge(source, target, latency=latency, packet_loss=loss)
+    return "\n".join([*networkx.generate_gml(graph), ""])
 
 
 def uniform_graph(rates: Sequence[tuple[int, int]], latency_ms: int) -> str:
-    """A graph of nodes with ``rates`` (see :func:`graph_nodes`) that are all ``latency_ms`` apart."""
-    edges = [
-        f'edge [\nsource {source}\ntarget {target}\nlatency "{latency_ms} ms"\npacket_loss 0.0\n]'
-        for source in range(len(rates))
-        for target in range(source, len(rates))
-    ]
-    return "\n".join(["graph [", "directed 0", graph_nodes(rates), *edges, "]", ""])
+    """A graph of nodes with ``rates`` (see :func:`graph_text`) that are all ``latency_ms`` apart."""
+    pairs = combinations_with_replacement(range(len(rates)), 2)
+    return graph_text(rates, ((*pair, f"{latency_ms} ms") for pair in pairs), 0.0)
 
 
 def _ns(time_ns: int) -> str:
