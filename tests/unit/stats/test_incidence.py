@@ -52,7 +52,7 @@ def test_the_fast_curve_of_late_entries_is_the_slow_one(first, second):
 
 
 def test_late_entries_are_those_of_lifelines():
-    lifelines = pytest.importorskip("lifelines")
+    """What AalenJohansenFitter of lifelines 0.30.3 gave, which has late entries too."""
     generator = np.random.default_rng(4)
     times, cut = generator.exponential(3, 3000), generator.uniform(1, 8, 3000)
     entries = np.where(generator.random(3000) < 0.3, generator.uniform(0, 4, 3000), 0.0)
@@ -60,10 +60,8 @@ def test_late_entries_are_those_of_lifelines():
     cause = np.where(generator.random(3000) < 0.7, COMPLETE, COMPETING)
     events = np.where(times <= cut, cause, CENSORED)[seen]
     ends, entries = np.minimum(times, cut)[seen], entries[seen]
-    fitted = lifelines.AalenJohansenFitter(calculate_variance=False)
-    fitted.fit(ends, events, event_of_interest=COMPLETE, entry=entries)
     grid = np.array([0.5, 1.0, 2.0, 4.0, 6.0])
-    expected = [fitted.predict(time) for time in grid]
+    expected = [0.10845328108665, 0.19735571413858, 0.34264289261838, 0.52361540213854, 0.59937277836381]
     curve = cumulative_incidence(ends, events, np.zeros(len(ends), int), 1, entries)
     np.testing.assert_allclose(curve.at(grid)[0], expected, atol=1e-9)
 
