@@ -38,7 +38,7 @@ def group(tmp_path: Path) -> Iterator[int]:
 
 
 def test_costs_count_from_the_first_download_on(group, tmp_path, monkeypatch):
-    monkeypatch.setattr(costs, "_PAUSE", 0)
+    monkeypatch.setattr(costs, "_PAUSE_PER_LOOK", 0)
     watch, deadline_s = CostWatch(["web1"]), time.monotonic() + 60
     while watch._before_us.get("relay1", 0) < 300_000 and time.monotonic() < deadline_s:
         watch.look(group)
@@ -54,11 +54,11 @@ def test_costs_count_from_the_first_download_on(group, tmp_path, monkeypatch):
 
 
 def test_looks_are_far_apart_when_they_take_long(group, monkeypatch):
-    monkeypatch.setattr(costs, "_PAUSE", 0)
+    monkeypatch.setattr(costs, "_PAUSE_PER_LOOK", 0)
     watch, deadline_s = CostWatch(["server1"]), time.monotonic() + 60
     while not watch.costs and time.monotonic() < deadline_s:
         watch.look(group)
-    monkeypatch.setattr(costs, "_PAUSE", 1_000_000)
+    monkeypatch.setattr(costs, "_PAUSE_PER_LOOK", 1_000_000)
     watch.look(group)
     watch.costs.clear()
     watch.look(group)
