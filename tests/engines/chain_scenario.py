@@ -163,8 +163,8 @@ def check_breakdown(run_directory: Path) -> None:
         assert own["duration_ns"].sum() // 1000 == row[f"{byte}_byte_us"]
         ends = (own["start_ns"] + own["duration_ns"]).to_list()
         assert own["start_ns"].to_list()[1:] == ends[:-1]
-        # BEGIN and CONNECTED, the request and its answer: the path twice there and back. On each of the three links
-        # a process may record its time late, by the slack that the breakdown allows.
+        # BEGIN and CONNECTED, the request and its answer: the path twice there and back. On each of the
+        # three links a process may record its time late, by the slack that the breakdown allows.
         crossed_us = own.filter(pl.col("part") == "propagation")["duration_ns"].sum() / 1000
         assert crossed_us >= 2 * rtt_us - 4 * 3 * SLACK_NS / 1000
 

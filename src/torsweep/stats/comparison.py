@@ -290,8 +290,8 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
 def _judged(kind: str, rows: tuple[Row, ...], refused: str) -> KindVerdict:
     """The verdict on ``rows``; ``refused`` says why nothing makes no difference, where that is so."""
     if refused:
-        words: dict[Word, Word] = {"no difference": "inconclusive"}
-        rows = tuple(replace(row, verdict=words.get(row.verdict, row.verdict)) for row in rows)
+        instead: dict[Word, Word] = {"no difference": "inconclusive"}
+        rows = tuple(replace(row, verdict=instead.get(row.verdict, row.verdict)) for row in rows)
     shown = [row for row in rows if row.verdict == SHOWN]
     if shown:
         words, direction = _direction(shown)
