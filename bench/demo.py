@@ -4,7 +4,7 @@
 
 In: the study's folder. Out: a zip of its experiment, tables and networks without latencies, with the checksum
 of each file. That which ships: `torsweep compare --torrc 'KISTSchedRunInterval 100 msec' --on role=relay
---engine shadow --network ci --networks 4 --warm-up '20 s' --measured '1 min'`.
+--engine emulation --networks 4 --warm-up '30 s' --measured '1 min'`.
 """
 
 from __future__ import annotations
