@@ -2,7 +2,7 @@
 
 In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level
 of the first knob, facets for the others; means over networks with their intervals. What the engine did not
-record is left out, and so is what fewer than two of several networks have.
+record is left out, and so is what fewer than two of several networks have, or a network has hardly any of.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ HOW_TO_READ = (
 )
 NEEDS = ("distributions", "outcomes")
 _ROW_IN = 1.4
+FEWEST = 3
+"""Of one or two downloads in a network there is no curve, and of several such networks a band of any width."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -36,7 +38,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     facets = Facets.of(source.knobs)
     every = source.summary("distributions")
     # A curve of one network of several is no mean, and has no interval.
-    points = every.filter(pl.col("networks") >= min(2, len(source.provenance.seeds)))
+    a_mean = pl.col("networks") >= min(2, len(source.provenance.seeds))
+    of_panel = ("distribution", "group", *facets.rows[0], *facets.columns[0])
+    points = every.filter(a_mean, pl.col("fewest").min().over(of_panel) >= FEWEST)
     few = [_thing(*one) for one in _things(every) if one not in _things(points)]
     too_few = [f"Too few for a curve: {', '.join(few)}."] if few else []
     caption = source.caption("Means over networks.", *too_few, source.band_note())

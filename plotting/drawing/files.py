@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+from plotting.drawing.palette import named
 from plotting.drawing.source import Source
 from plotting.drawing.style import save, style
 
@@ -19,6 +20,6 @@ def draw_plan(name: str, summaries: Path, out: Path, *, captions: bool = False) 
     Without ``captions`` below them, figures say what made them, and on how many networks.
     """
     drawn, source = importlib.import_module(f"plotting.{name}"), Source(summaries)
-    with style(None if captions else source.made_by()):
+    with style(None if captions else source.made_by()), named(source.names()):
         figure, points, caption = drawn.draw(source)
         save(figure, points, caption, source.origin(), out, drawn.TITLE, drawn.HOW_TO_READ)

@@ -7,7 +7,9 @@ plan ask for the same levels, so that a level looks the same in all of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.config.looks import ALL_LOOKS, Look
@@ -18,6 +20,19 @@ _WORDS = {level: words for knob in KNOBS.values() for level, words in knob.words
 
 _RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
+
+
+_names: ContextVar[Mapping[str, str]] = ContextVar("names", default={})
+
+
+@contextmanager
+def named(names: Mapping[str, str]) -> Iterator[None]:
+    """Call levels by ``names`` inside this context."""
+    token = _names.set(names)
+    try:
+        yield
+    finally:
+        _names.reset(token)
 
 
 def looks(knob: str, levels: Iterable[str]) -> dict[str, Look]:
@@ -59,6 +74,8 @@ def _stated(knob: str, level: str) -> Look | None:
 
 def level_name(level: str) -> str:
     """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin``."""
+    if level in _names.get():
+        return _names.get()[level]
     if level in _WORDS or "+" in level:
         return _WORDS.get(level, level)
     if duration := _DURATION.match(level):

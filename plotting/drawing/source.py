@@ -18,7 +18,7 @@ import polars as pl
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
-from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.files import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness
 from torsweep.stats.statistic import statistics
@@ -39,8 +39,7 @@ class Source:
     @cached_property
     def provenance(self) -> Provenance:
         """Where the numbers come from; InputError when the summaries are missing or of another version."""
-        document = {key: value for key, value in self._plan.items() if key != "baseline"}
-        return parse_provenance(document, self.summaries / PLAN_FILE)
+        return parse_provenance(origin_of(self._plan), self.summaries / PLAN_FILE)
 
     @property
     def knobs(self) -> dict[str, list[str]]:
@@ -81,7 +80,11 @@ class Source:
 
     def baseline(self) -> dict[str, str]:
         """The plan's baseline."""
-        return dict(self._plan["baseline"])
+        return dict(self._plan[BASELINE])
+
+    def names(self) -> dict[str, str]:
+        """What levels are called whose names do not say it."""
+        return dict(self._plan.get(NAMES, {}))
 
     def kinds(self) -> list[str]:
         """The kinds of client that downloaded anything, in the order of figures."""

@@ -33,7 +33,7 @@ from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
-from torsweep.stats.files import read_plan
+from torsweep.stats.files import origin_of, read_plan
 from torsweep.stats.likeness import own_public_tor
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import (
@@ -110,8 +110,7 @@ def _require_one_plan(sources: Sources, origin: Provenance) -> None:
     collected = {run["run_sha256"] for run in origin.runs}
     if collected != {sha256_of_file(directory / RUN_FILE) for directory in sources.runs}:
         raise InputError("are of other runs than those given", file=sources.tables)
-    plan = read_plan(sources.summaries)
-    plan.pop("baseline", None)
+    plan = origin_of(read_plan(sources.summaries))
     if plan != json.loads(origin.to_json()):
         raise InputError("are of other tables than those given", file=sources.summaries)
 

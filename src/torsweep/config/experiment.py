@@ -99,6 +99,8 @@ class Report(Section):
     """What it is called, with the year."""
     source: Sentence
     """Where it is: an address of the web, or a text that names it."""
+    names: Mapping[str, Sentence] = Field(default_factory=dict)
+    """What figures and the page call levels that have other names here."""
 
     @property
     def address(self) -> str | None:

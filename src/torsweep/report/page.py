@@ -34,7 +34,7 @@ from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.comparison import MEASURES_HEADER, Comparison, comparison, is_comparison
-from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.files import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import (
@@ -108,6 +108,11 @@ class Page:
         rows = [beside.cells for beside in self.likeness.beside]
         return TextTable("Beside public Tor", LIVE_HEADER, rows)
 
+    @property
+    def about(self) -> str:
+        """What the page is about, in a few words: the change, or the name of the experiment."""
+        return ", ".join(self.experiment.report.names.values()) or self.provenance.experiment
+
     @cached_property
     def comparison(self) -> Comparison | None:
         """What the verdicts on a change say together; None for an experiment with other claims."""
@@ -127,9 +132,7 @@ def gather(
     Raises InputError when a file is missing or damaged, or they are not all of one plan.
     """
     experiment = load_experiment(experiment_file, settings)
-    plan = read_plan(summaries)
-    plan.pop("baseline", None)
-    provenance = parse_provenance(plan, summaries / PLAN_FILE)
+    provenance = parse_provenance(origin_of(read_plan(summaries)), summaries / PLAN_FILE)
     if experiment.name != provenance.experiment:
         problem, accepted = "is another experiment", provenance.experiment
         raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)

@@ -5,6 +5,7 @@ They are not with what writes them, so that the pipeline can name them without l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,15 @@ SUMMARY_TABLES = "summary.json"
 NO_SUMMARIES = "no such file: no summary is there"
 
 
+BASELINE, NAMES = "baseline", "names"
+"""What the manifest says beside where the tables come from: a level of each knob, and names of levels."""
+
+
 def read_plan(summaries: Path) -> dict[str, Any]:
     """plan.json in the folder ``summaries``, all files of which are as they were made; else InputError."""
     return verify_folder(summaries, PLAN_FILE, NO_SUMMARIES)
+
+
+def origin_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the tables come from, of what :func:`read_plan` returns."""
+    return {key: value for key, value in plan.items() if key not in (BASELINE, NAMES)}

@@ -58,6 +58,8 @@ class Analysis:
     """The variants of the plan, whether they have run or not, without what made them."""
     ranges: Mapping[str, KnobRange] = field(default_factory=dict)
     """Those of the plan's knobs that have numbers of a range as levels."""
+    names: Levels = field(default_factory=dict)
+    """What levels are called, where figures do not call them by their own names."""
     design: Design = FIXED
     public: Path | None = None
     """A file of public Tor, to stand beside perf clients in place of the one that ships."""

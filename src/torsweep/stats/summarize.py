@@ -25,7 +25,15 @@ from torsweep.runsets.reading import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison
-from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
+from torsweep.stats.files import (
+    BASELINE,
+    CLAIMS_FILE,
+    NAMES,
+    NO_SUMMARIES,
+    PLAN_FILE,
+    SUMMARY_TABLES,
+    SUMMARY_TEXT,
+)
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.look_record import read_looks, record_look
 from torsweep.stats.statistic import Analysis, statistics, write_csv
@@ -82,6 +90,7 @@ def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = No
         _settings(tables.provenance.knobs, experiment.knobs),
         [dict(variant.levels) for variant in plan.variants],
         plan.ranges,
+        experiment.report.names,
         public=public,
     )
 
@@ -142,7 +151,9 @@ def write_summary(summary: Summary, out: Path) -> None:
     shown = shown_summary(summary)
     write_text(out / SUMMARY_TEXT, shown.markdown)
     write_text(out / SUMMARY_TABLES, json.dumps(asdict(shown), indent=1, ensure_ascii=False) + "\n")
-    plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.analysis.baseline)}
+    plan = {**json.loads(summary.provenance.to_json()), BASELINE: dict(summary.analysis.baseline)}
+    if summary.analysis.names:
+        plan[NAMES] = dict(summary.analysis.names)
     plan = with_checksums(plan, out, sorted([*files.values(), CLAIMS_FILE, SUMMARY_TEXT, SUMMARY_TABLES]))
     write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 

@@ -33,6 +33,7 @@ from torsweep.stats.inference.planning import basis
 from torsweep.stats.inference.power import size_text
 from torsweep.storage import write_text
 from torsweep.study.sight import unseen
+from torsweep.study.verdict import costs_of
 from torsweep.study.workload import Workload
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -112,6 +113,8 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
         yield "machine", f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}"
     if chance := _chance(plan):
         yield "by chance alone", chance
+    if costs := costs_of(plan.play.summary):
+        yield "cost", "; ".join(costs)
     if missing := unseen(experiment.network, plan.network.relay_count):
         yield "cannot show", f"changes of {'; '.join(map(str, missing))}"
 

@@ -6,6 +6,7 @@ levels, and sentences on what was decided on the way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +39,13 @@ from torsweep.tor.series import read_series
 
 UNCHANGED = "default"
 """The level of ``options`` that changes nothing; every experiment has it."""
+
+
+ON = " on "
+"""Stands in words between a change and the hosts that have it."""
+
+MOST_LETTERS = 40
+"""Of a change, and of its hosts, in a legend."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,12 @@ class TorChange:
         return next(iter(self.knobs))
 
     @property
+    def short_words(self) -> str:
+        """``words`` for a legend: whole words, and with them the hosts that are changed."""
+        what, on, hosts = self.words.partition(ON)
+        return f"{_shortened(what)}{on}{_shortened(hosts)}"
+
+    @property
     def title(self) -> str:
         """What is compared with what."""
         return f"{self.words}, against {self.against}"
@@ -115,6 +129,11 @@ def read_change(options: Sides) -> TorChange:
     return _of_builds(options, options.candidate)
 
 
+def _shortened(words: str) -> str:
+    whole_words = re.match(rf".{{1,{MOST_LETTERS}}}(?=[ ,+])", words)
+    return f"{whole_words[0]} …" if whole_words and len(words) > MOST_LETTERS else words
+
+
 def _change_of_lines(options: Sides) -> TorChange:
     if not options.torrc and not options.consensus:
         accepted = f"--candidate ({FORMS}), --torrc 'Option value' or --consensus name=value"
@@ -125,7 +144,7 @@ def _change_of_lines(options: Sides) -> TorChange:
         more = read_series().options
         require_known(bundle.get("torrc", ()), bundle.get("consensus", {}), _option_key, more)
     (tor,), note = fitting([tor])
-    words = ", ".join([*options.torrc, *options.consensus]) + (f" on {options.on}" if options.on else "")
+    words = ", ".join([*options.torrc, *options.consensus]) + (f"{ON}{options.on}" if options.on else "")
     name = name_of_level(words)
     name = f"with_{name}" if name == UNCHANGED else name
     knobs = {"options": (UNCHANGED, name)} | ({} if tor == DEBIANS_TOR else {"tor": (tor.name,)})
@@ -160,7 +179,7 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     tors = {tor.name: tor.entry for tor in (base, candidate) if tor != DEBIANS_TOR}
     level, words = candidate.name, candidate.words
     if options.on is not None:
-        level, words = f"some_{level}", f"{words} on {options.on}"
+        level, words = f"some_{level}", f"{words}{ON}{options.on}"
         tors[level] = _mix(candidate, base, options.on)
     artis = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
     notes += map(require_arti, artis)

@@ -233,7 +233,7 @@ def _document(
     clients = " and ".join(subjects) if sampled else "perf"
     document = {
         "question": f"What do {clients} clients notice of {change.title}?",
-        "report": {"title": change.title, "source": ""},
+        "report": {"title": change.title, "source": "", "names": {change.level: change.short_words}},
         "engines": engines_of_tor() if sampled else [TORNET_ENGINE],
         "network": network,
         "replicates": setup.networks,

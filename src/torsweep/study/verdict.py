@@ -7,6 +7,7 @@ change, interval, verdict, and which change so many networks can show.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import MEASURES_HEADER, SHOWN, Comparison, Row, comparison
@@ -25,6 +27,11 @@ from torsweep.units import counted
 
 COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak memory"}
 """Measures of what processes of a role cost together, and what they are called."""
+
+WIDE = 110
+"""Letters of a line that has room for all of a row."""
+
+CAN_SHOW = f"can show ({100 * POWER:.0f} %)"
 
 COLOURS = {SHOWN: "green", NO_DIFFERENCE: "blue", INCONCLUSIVE: "yellow"}
 
@@ -51,12 +58,16 @@ def print_verdict(
         where = f"{claims_file.engine}, {over}"
     lines = [about, where, *(kind.sentence for kind in said.kinds)]
     console.print(Text("\n".join(lines)), soft_wrap=True)
-    console.print(measures_table([(*row.cells, can_show_text(row)) for row in said.numbers]))
-    notes = list(said.notes)
-    if (summary / MEASURE_DIFFERENCES.file).is_file():
-        notes += cost_lines(MEASURE_DIFFERENCES.read(summary))
-    console.print(Text("\n".join(notes)), soft_wrap=True)
+    console.print(measures_table(said.numbers, narrow=console.width < WIDE))
+    console.print(Text("\n".join([*said.notes, *costs_of(summary)])), soft_wrap=True)
     return said
+
+
+def costs_of(summary: Path) -> list[str]:
+    """The lines of :func:`cost_lines`; none where the ``summary`` has no differences of measures."""
+    if not (summary / MEASURE_DIFFERENCES.file).is_file():
+        return []
+    return list(cost_lines(MEASURE_DIFFERENCES.read(summary)))
 
 
 def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
@@ -84,16 +95,27 @@ def can_show_text(row: Row) -> str:
     return ", ".join([sizes[0].partition(": ")[2], *sizes[1:2]]) if sizes else "–"
 
 
-def measures_table(rows: Iterable[Sequence[str]]) -> Table:
-    """A row for each measure: its change, the interval, what that comes to, and what can be shown."""
-    table = Table(box=None, pad_edge=False)
+def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
+    """A row for each measure: its change, the interval, the verdict, and what can be shown.
+
+    Where it has to be ``narrow``, kinds of client stand above their measures, and milliseconds, the unit of
+    intervals and what more networks can show are left out.
+    """
+    table = Table(box=None, pad_edge=False, collapse_padding=narrow)
     for name in MEASURES_HEADER:
         in_the_middle = name in ("change", "interval")
         table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=name == "measure")
-    rows = list(rows)
-    if any(len(row) > len(table.columns) for row in rows):
-        table.add_column(f"can show ({100 * POWER:.0f} %)")
-    for measure, change, bounds, verdict, *can_show in rows:
-        coloured = Text(verdict, style=COLOURS.get(verdict, COLOURS[INCONCLUSIVE]))
-        table.add_row(measure, change, bounds, coloured, *can_show)
+    table.add_column("can show" if narrow else CAN_SHOW)
+    for kind, of_kind in groupby(rows, key=lambda row: row.kind):
+        if narrow:
+            table.add_row(Text(KIND_NAMES[kind], style="bold"))
+        for row in of_kind:
+            measure, change, bounds, verdict = row.cells
+            able = can_show_text(row)
+            if narrow:
+                measure, change = row.label, change.partition(" (")[0]
+                bounds, able = bounds.partition("] ")[0], able.partition(",")[0]
+                bounds += "]" if bounds.startswith("[") else ""
+            coloured = Text(verdict, style=COLOURS.get(verdict, COLOURS[INCONCLUSIVE]))
+            table.add_row(measure, change, bounds, coloured, able)
     return table

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from tests.analyses import change_verdict, claims_file_of
+from tests.analyses import MEASURES, change_verdict, claims_file_of
 from tests.model_comparison import experiment
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import Row, comparison
@@ -36,11 +36,16 @@ def test_a_row_says_what_so_many_networks_can_show() -> None:
     assert can_show_text(able) == "24 %, 16: 17 %"
 
 
-def test_the_table_fits_a_terminal() -> None:
-    console = Console(width=110, file=io.StringIO())
-    console.print(measures_table([row(0.01, 0.03).cells]))
+@pytest.mark.parametrize(("width", "headings"), [(80, 2), (110, 1)])
+def test_no_line_of_the_table_wraps(width: int, headings: int) -> None:
+    rows = [row(-0.2, 0.1, measure) for measure in MEASURES]
+    able = [replace(each, change_s=-1.234, can_show={8: 0.124, 16: 0.117}) for each in rows]
+    console = Console(width=width, file=io.StringIO())
+    console.print(measures_table(able, narrow=width < 110))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert len(lines) == 2, "a heading and a row"
+    assert len(lines) == headings + len(rows)
+    assert all("12 %" in line for line in lines[headings:])
+    assert all(("−5.0 %" in line or "−5.0 points" in line) for line in lines[headings:])
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from torsweep.stats.measures.downloads import downloads
 from torsweep.stats.measures.measure import ALL, GROUP, ordered
 from torsweep.stats.measures.relays import utilisations
 from torsweep.stats.measures.summary import ORDER
-from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Statistic, numbers, texts
+from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Statistic, counts, numbers, texts
 
 SPREAD_PROBABILITIES = (np.arange(200) + 0.5) / 200
 """The quantiles of a curve: the middles of equal steps from 0 to 1."""
@@ -80,7 +80,8 @@ def _curves(runs: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.
         points = dict(zip(("value", "value_low", "value_high"), curve, strict=True))
         keys = [pl.lit(one.name).alias("distribution"), pl.col(GROUP)]
         about = runs_of_variant.head(1).select(*keys, *(pl.col(knob).cast(pl.String) for knob in knobs))
-        frame = pl.DataFrame({"share": SPREAD_PROBABILITIES, "networks": len(quantiles), **points})
+        many = {"networks": len(quantiles), "fewest": runs_of_variant[one.column].list.len().min()}
+        frame = pl.DataFrame({"share": SPREAD_PROBABILITIES, **many, **points})
         frames.append(about.join(frame, how="cross"))
     return frames
 
@@ -97,6 +98,7 @@ SPREAD = Statistic(
     | texts("kind of client, or all", "group")
     | KNOB_COLUMNS
     | NETWORKS_COLUMN
+    | counts("how many circuits, downloads or relays the network has that has fewest", "fewest")
     | numbers("the quantile", "share")
     | numbers("mean over networks and 95 % interval", "value", "value_low", "value_high"),
     _frame,
