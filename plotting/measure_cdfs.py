@@ -30,7 +30,7 @@ HOW_TO_READ = (
 NEEDS = ("distributions", "outcomes")
 _ROW_IN = 1.4
 FEWEST = 3
-"""Of one or two downloads in a network there is no curve, and of several such networks a band of any width."""
+"""One or two downloads in a network are no curve, and several such networks give a band of any width."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:

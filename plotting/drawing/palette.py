@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 
 from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.config.looks import ALL_LOOKS, Look
@@ -22,7 +23,7 @@ _RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 
-_names: ContextVar[Mapping[str, str]] = ContextVar("names", default={})
+_names: ContextVar[Mapping[str, str]] = ContextVar("names", default=MappingProxyType({}))
 
 
 @contextmanager

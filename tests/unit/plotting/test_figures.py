@@ -243,13 +243,13 @@ def test_panels_of_curves_share_their_axes(source, name):
     assert len({(axis.get_xlim(), axis.get_ylim()) for axis in figure.axes}) == 1
 
 
-def test_a_spread_of_one_network_of_several_is_named_and_not_drawn(source, tmp_path):
+@pytest.mark.parametrize("column", ["networks", "fewest"])
+def test_a_spread_of_one_network_or_of_one_download_is_named_and_not_drawn(source, tmp_path, column):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     file = copy / "distributions.csv"
     of_bulk = (pl.col("distribution") == "goodput") & (pl.col("group") == "bulk")
     spread = pl.read_csv(file, infer_schema_length=None)
-    networks = pl.when(of_bulk).then(1).otherwise(pl.col("networks"))
-    spread.with_columns(networks=networks).write_csv(file)
+    spread.with_columns(pl.when(of_bulk).then(1).otherwise(column).alias(column)).write_csv(file)
     with style():
         whole, _, _ = FIGURES["measure_cdfs"](source)
         figure, _, caption = FIGURES["measure_cdfs"](Source(stamp(copy)))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import level_name, looks
+from plotting.drawing.palette import level_name, looks, named
 from torsweep.config.knobs import KNOBS
 
 
@@ -64,3 +64,9 @@ def test_ticks_are_few_and_in_view(low: float, ratio: float) -> None:
 
 def test_percentages_have_signs() -> None:
     assert [signed_percent(share) for share in (0, 0.025, -0.1)] == ["0", "+2.5", "−10"]
+
+
+def test_a_level_is_called_by_the_name_that_it_was_given() -> None:
+    with named({"a_1": "A_1 on role=relay"}):
+        assert level_name("a_1") == "A_1 on role=relay"
+    assert level_name("a_1") == "a 1"

@@ -39,7 +39,8 @@ def test_a_row_says_what_so_many_networks_can_show() -> None:
 @pytest.mark.parametrize(("width", "headings"), [(80, 2), (110, 1)])
 def test_no_line_of_the_table_wraps(width: int, headings: int) -> None:
     rows = [row(-0.2, 0.1, measure) for measure in MEASURES]
-    able = [replace(each, change_s=-1.234, can_show={8: 0.124, 16: 0.117}) for each in rows]
+    late_s = {True: float("nan"), False: -1.234}
+    able = [replace(each, change_s=late_s[each.is_share], can_show={8: 0.124, 16: 0.117}) for each in rows]
     console = Console(width=width, file=io.StringIO())
     console.print(measures_table(able, narrow=width < 110))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]

@@ -20,7 +20,15 @@ from torsweep.stats.measures.downloads import downloads
 from torsweep.stats.measures.measure import ALL, GROUP, ordered
 from torsweep.stats.measures.relays import utilisations
 from torsweep.stats.measures.summary import ORDER
-from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.statistic import (
+    KNOB_COLUMNS,
+    NETWORKS_COLUMN,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
 
 SPREAD_PROBABILITIES = (np.arange(200) + 0.5) / 200
 """The quantiles of a curve: the middles of equal steps from 0 to 1."""
