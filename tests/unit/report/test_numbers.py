@@ -7,6 +7,7 @@ the page, and in medians.csv, is worked out anew from the tables of the runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -49,7 +50,7 @@ class Study:
     page: str
     summaries: Path
 
-    def over_networks(self, number) -> np.ndarray:
+    def over_networks(self, number: Callable[[pl.DataFrame, pl.DataFrame], float]) -> np.ndarray:
         """``number`` of both sides' downloads, for each network."""
         return np.array([number(self.runs[BASELINE, seed], self.runs[CANDIDATE, seed]) for seed in SEEDS])
 
