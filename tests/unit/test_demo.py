@@ -24,7 +24,7 @@ def test_the_demo_leaves_a_page_and_figures_and_says_what_to_type(tmp_path, monk
     assert "web, first byte" in printed
     page, figures = (re.search(rf"^{name} +(\S+)$", printed, re.MULTILINE)[1] for name in ("page", "figures"))
     assert "4 networks" in Path(page).read_text()
-    assert len(list(Path(figures).glob("*.png"))) == 6
+    assert len(list(Path(figures).glob("*.png"))) == 9
     assert "torsweep compare --torrc" in printed.partition("next")[2]
 
 
