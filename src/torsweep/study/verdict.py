@@ -101,7 +101,7 @@ def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
     Where it has to be ``narrow``, kinds of client stand above their measures, and milliseconds, the unit of
     intervals and what more networks can show are left out.
     """
-    table = Table(box=None, pad_edge=False, collapse_padding=narrow)
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
     for name in MEASURES_HEADER:
         in_the_middle = name in ("change", "interval")
         table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=name == "measure")
