@@ -214,9 +214,9 @@ class Facets:
         handles: list[Any] = []
         for level in self.levels if levels is None else levels:
             drawn = self.looks[level]
-            dashes = drawn.dashes if dashed else "-"
-            line = Line2D([], [], color=drawn.colour, linestyle=dashes, label=level_name(level))
-            line.set(marker=drawn.marker if marker else "", markersize=3)
+            line = Line2D([], [], color=drawn.colour, label=level_name(level))
+            line.set(linestyle=drawn.dashes if dashed else "-", marker=drawn.marker if marker else "")
+            line.set_markersize(3)
             handles.append(line)
         handles += more
         legend_above(figure, handles, title=knob_name(self.knob), handlelength=3.4 if marker else 2.4)

@@ -62,7 +62,7 @@ def test_names_are_those_of_the_study_and_those_that_ship(study):
     with pytest.raises(InputError, match=r"did you mean 'mine'") as refusal:
         load_experiment("mina")
     assert "refill_sweep" in str(refusal.value)
-    with pytest.raises(InputError, match=r"accepted: .*laptop, live, live_2019, mesh, paper"):
+    with pytest.raises(InputError, match=r"accepted: .*laptop, live, live_2019, mesh, own_rates, paper"):
         _own("configs/networks/mesh.yaml", of="configs/networks/ci.yaml")
         load_network_config("none")
 

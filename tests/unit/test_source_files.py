@@ -59,7 +59,7 @@ def follow(monkeypatch):
         ("tor/torrc.py", REAL),
         ("tor/templates/arti.toml", REAL),
         ("tor/templates/client.torrc", REAL),
-        ("tor/series.py", REAL | {"published"}),
+        ("tor/series.py", REAL | {"page", "published"}),
         ("engines/hosts.py", REAL),
         ("engines/breakdown/join.py", REAL),
         ("engines/paths.py", RUNS),
@@ -78,7 +78,7 @@ def follow(monkeypatch):
         ("report/templates/report.css", {"page"}),
         ("network/describe.py", {"page"}),
         ("config/looks.py", RUNS | RESULTS | {"figure"}),
-        ("formats/archives.py", {"published"}),
+        ("formats/archives.py", {"page", "published"}),
     ],
 )
 def test_the_stages_that_load_a_file_follow_it(follow, file, stages):

@@ -9,7 +9,6 @@ import pytest
 
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S
-from torsweep.study import series
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
@@ -19,8 +18,6 @@ from torsweep.study.play import Play
 def here(shadow_and_compiler: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder to work in, on a machine without the source of tor."""
     monkeypatch.chdir(tmp_path)
-    # Where the checkout has Debian's source, patches are tried on it before anything is planned.
-    monkeypatch.setattr(series, "_debian_package", lambda: None)
 
 
 def _planned(asked: Sides, networks: str = "2") -> dict[str, int]:
