@@ -56,7 +56,8 @@ NOT_RUN = {
     "torsweep compare --candidate same --engine emulation --study aa": REAL_TIME,
     "python -m bench.spread aa/results/runs --out configs/spread.csv": FILES,
     "python -m bench.backtest --public torperf.csv onionperf-latencies.csv": FILES,
-    "python -m bench.model_pairs spread eight_relays small_live ci quarter --out configs/spread.csv": "takes half an hour",
+    "python -m bench.model_pairs spread eight_relays small_live ci quarter"
+    " --out configs/spread.csv": "takes half an hour",
     "setsid sh -c 'while :; do :; done' &": "keeps the processor busy until it is killed",
     ". .venv/bin/activate": "the tests run in an environment of their own",
     "snakemake --workflow-profile profiles/slurm refill_sweep": SLURM,
