@@ -19,13 +19,6 @@ BADLY_PREDICTED = Path("experiments/backtest/badly_predicted.csv")
 
 def backtest_notes(change: TorChange, file: Path = BADLY_PREDICTED) -> list[str]:
     """The sentences on ``change``."""
-    told = {
-        name.lower()
-        for bundle in change.options.values()
-        for kind in ("torrc", "consensus")
-        for name in bundle.get(kind, {})
-    }
-    table = read_csv(find(file), None)
-    return [
-        sentence for option, sentence in table.select("option", "sentence").rows() if option.lower() in told
-    ]
+    told = change.option_names
+    rows = read_csv(find(file), None).select("option", "sentence").rows()
+    return [sentence for option, sentence in rows if option.lower() in told]

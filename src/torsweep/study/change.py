@@ -108,6 +108,14 @@ class TorChange:
         return any(ARTI in entry for entry in self.tors.values())
 
     @property
+    def option_names(self) -> set[str]:
+        """The options and consensus parameters that are changed, in small letters."""
+        bundles = [each for name, each in self.options.items() if name != UNCHANGED]
+        return {
+            name.lower() for each in bundles for kind in ("torrc", "consensus") for name in each.get(kind, ())
+        }
+
+    @property
     def level(self) -> str:
         """The level that is compared with the baseline's."""
         return self.knobs[self.knob][1]

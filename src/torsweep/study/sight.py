@@ -21,7 +21,7 @@ from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison import BYTES, STATISTICS
 from torsweep.stats.text import percent_text
-from torsweep.study.change import UNCHANGED, TorChange
+from torsweep.study.change import TorChange
 
 SEEN_FILE = Path("configs/seen.csv")
 
@@ -123,12 +123,9 @@ def _is_seen(row: Mapping[str, float], own: Mapping[tuple[object, ...], Mapping[
 def refusal(change: TorChange, network: str, relays: int) -> str:
     """Why ``network`` cannot show ``change``, by the options and parameters in it, and what can; empty where
     it can, or nobody knows."""
-    bundles = [each for name, each in change.options.items() if name != UNCHANGED]
-    names = [name for each in bundles for kind in ("torrc", "consensus") for name in each.get(kind, ())]
+    names = change.option_names
     missing = (
-        each
-        for each in unseen(network, relays)
-        if any(re.match(each.sort.names, name.lower()) for name in names)
+        each for each in unseen(network, relays) if any(re.match(each.sort.names, name) for name in names)
     )
     return "; ".join(f"{network} cannot show a change of {each}; ask with {each.command}" for each in missing)
 

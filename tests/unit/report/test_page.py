@@ -255,14 +255,18 @@ def test_numbers_in_words():
     assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"
 
 
+def _page_of_tor(plan, tmp_path, tor):
+    """The page of an experiment with ``tor`` under the name mine."""
+    experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
+    experiment.parent.mkdir()
+    experiment.write_text(f"{EXPERIMENT.read_text()}\ntors:\n  mine: {tor}\n")
+    return render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+
+
 def test_the_patches_of_a_tor_are_shown_as_they_are(plan, tmp_path):
     patch = tmp_path / "kist-idle.patch"
     patch.write_bytes("--- a/kist.c\n+++ b/kist.c\n-if (a < b)\n+if (a <= b) /* é */\n".encode("latin-1"))
-    experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
-    experiment.parent.mkdir()
-    tors = f"\ntors:\n  mine: {{source: debian, patches: [{patch}]}}\n"
-    experiment.write_text(EXPERIMENT.read_text() + tors)
-    page = render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+    page = _page_of_tor(plan, tmp_path, f"{{source: debian, patches: [{patch}]}}")
     assert "Patch kist-idle.patch, on the tor mine" in page
     assert "+if (a &lt;= b)" in page
 
@@ -279,11 +283,7 @@ def test_a_page_shows_what_the_commit_of_a_tor_changes(plan, tmp_path):
         subprocess.run([*git, "commit", "-q", "-m", branch], check=True)
         head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
         ids.append(head.stdout.strip())
-    experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
-    experiment.parent.mkdir()
-    tors = f"\ntors:\n  mine: {{git: {repository}, revision: {ids[1]}}}\n"
-    experiment.write_text(EXPERIMENT.read_text() + tors)
-    page = render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+    page = _page_of_tor(plan, tmp_path, f"{{git: {repository}, revision: {ids[1]}}}")
     assert "What the tor mine changes" in page
     assert "-int a;\n+int &lt;b&gt;;" in page
     assert str(repository) not in page and f"sources/mine_{ids[1]}.tar.gz" in page
