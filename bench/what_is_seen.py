@@ -1,18 +1,20 @@
-"""What networks show of known changes, in the model: by this table networks of `torsweep compare` are judged.
+"""What networks show of known changes: by this table networks of `torsweep compare` are judged.
 
     python -m bench.what_is_seen own_rates eight_relays small_live --runs results/seen
     python -m bench.what_is_seen eight_relays --queue droptail --runs results/seen --out eight_relays.csv
+    python -m bench.what_is_seen eight_relays --engine shadow --loads 1 --plans main --runs results/seen
 
-In: networks, and the plans of `experiments/known_changes`, each of which turns one knob. Out: in ``--out`` a
-row for each network, load, change and measure: how much longer it takes with the change, the mean over
-networks with a 95 % interval. Rows of the same network, load and change are replaced, all others stay;
-finished runs in ``--runs`` are taken as they are. ``--table`` is for documents: a row for each network, load
-and change.
+In: networks, an engine, and the plans of `experiments/known_changes`, each of which turns one knob. Out: in
+``--out`` a row for each engine, network, load, change and measure: how much longer it takes with the change,
+the mean over networks with a 95 % interval. Rows of the same engine, network, load and change are replaced,
+all others stay; finished runs in ``--runs`` are taken as they are. ``--table`` is for documents: a row for
+each engine, network, load and change.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,10 +31,11 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.reading import parse_scalar
 from torsweep.config.variant import Variant
-from torsweep.engines.own_programs import require_own_program
 from torsweep.engines.prepare import build_run
-from torsweep.engines.registry import MODEL_ENGINE
+from torsweep.engines.registry import MODEL_ENGINE, find_engine
+from torsweep.engines.run_builds import tor_builds
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_tors import RunTors
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
@@ -46,7 +49,7 @@ from torsweep.study.sight import REFERENCE, SEEN_FILE
 EXPERIMENT = "known_changes"
 MEASURES = (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttlb"), ("perf_1mib", "ttlb"), ("perf_5mib", "ttlb"))
 STATISTICS = ("paired", "mean", "p90")
-ROWS_OF = ["network", "load", "change"]
+ROWS_OF = ["engine", "network", "load", "change"]
 
 FACTOR, LEAST_SIZE = 1.5, 0.05
 
@@ -56,8 +59,9 @@ Measure = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Place:
-    """Where changes are looked for: networks of one configuration at one load."""
+    """Where changes are looked for: networks of one configuration at one load, in one engine."""
 
+    engine: str
     network: str
     load: str
     queue: str | None
@@ -69,16 +73,19 @@ class Place:
         turned = tuple((knob, level) for knob, level in variant.levels if usual[knob] != level)
         variant = Variant(turned + ((("link_queue", self.queue),) if self.queue else ()))
         network = self.folder / f"{Path(self.network).stem}+load={self.load}" / str(seed)
-        run = network / (variant.key or "baseline")
+        run = network / self.engine / (variant.key or "baseline")
         if (run / PROVENANCE_FILE).is_file():
             return run
         config = load_network_config(self.network, {"load": parse_scalar(self.load)})
         sampled = sample_network(config, seed)
         write_network(sampled.network, sampled.matrix_us, network / "network")
-        settings = run_settings(experiment, MODEL_ENGINE, experiment.era, variant)
-        run.mkdir(exist_ok=True)
-        build_run(settings, variant, network / "network", run).write(run)
-        subprocess.run([str(require_own_program(MODEL_ENGINE)), "run", str(run)], check=True)
+        settings = run_settings(experiment, self.engine, experiment.era, variant)
+        run.mkdir(parents=True, exist_ok=True)
+        engine, tors = find_engine(self.engine), experiment.tors_of(variant)
+        builds = tor_builds(engine, experiment.all_tors, tors.names, {})
+        played_by = RunTors(tors, builds, experiment.bundle(variant))
+        build_run(settings, variant, network / "network", run, played_by).write(run)
+        subprocess.run([*shlex.split(engine.command), "run", str(run)], check=True)
         return run
 
 
@@ -118,6 +125,7 @@ def rows_at(
             for (kind, metric, statistic), values in found.items():
                 interval = t_interval([value for value in values if np.isfinite(value)])
                 yield {
+                    "engine": place.engine,
                     "network": place.network,
                     "load": float(place.load),
                     "utilisation": round(used, 3),
@@ -154,9 +162,9 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
         ),
         column=pl.concat_str("kind", "metric", "statistic", separator="_"),
     )
-    keys = ["change", "load", "network", "utilisation"]
-    wide = texts.pivot("column", index=keys, values="text").sort(
-        "change", "load", "network", descending=[False, False, True]
+    order = ["change", "load", "network", "engine"]
+    wide = texts.pivot("column", index=[*order, "utilisation"], values="text").sort(
+        order, descending=[False, False, True, False]
     )
     networks = rows.group_by(ROWS_OF).agg(pl.col("networks").max())
     wide = wide.join(networks, on=ROWS_OF, maintain_order="left")
@@ -168,7 +176,7 @@ def _fits(rows: pl.DataFrame) -> pl.DataFrame:
     the same sign and, within a factor of 1.5, the same size."""
     measure = ["load", "change", "kind", "metric", "statistic"]
     there = (pl.col("low") > 0) | (pl.col("high") < 0)
-    reference = rows.filter(pl.col("statistic") != "p90", there, network=REFERENCE)
+    reference = rows.filter(pl.col("statistic") != "p90", there, network=REFERENCE, engine=MODEL_ENGINE)
     reference = reference.filter(pl.col("mean").abs() > LEAST_SIZE).select(*measure, there="mean")
     ratio = pl.col("mean").log1p() / pl.col("there").log1p()
     pairs = rows.join(reference, on=measure).with_columns(fit=ratio.is_between(1 / FACTOR, FACTOR))
@@ -179,6 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Write the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench.what_is_seen")
     parser.add_argument("networks_of", nargs="+", metavar="NETWORK", help="configurations")
+    parser.add_argument("--engine", choices=(MODEL_ENGINE, "emulation", "shadow"), default=MODEL_ENGINE)
     parser.add_argument("--networks", type=int, default=3, help="how many of each")
     parser.add_argument("--loads", nargs="+", default=["1", "1.5"])
     parser.add_argument("--plans", nargs="+", help="of the experiment; all when left out")
@@ -193,7 +202,7 @@ def main(arguments: list[str] | None = None) -> None:
     experiment = load_experiment(EXPERIMENT, {**durations, "measured": options.measured})
     plans, seeds = options.plans or experiment.plan_names, range(1, options.networks + 1)
     for load, network in product(options.loads, options.networks_of):
-        place = Place(network, load, options.queue, options.runs)
+        place = Place(options.engine, network, load, options.queue, options.runs)
         rows = pl.DataFrame(list(rows_at(place, seeds, plans, experiment)))
         write_text(options.out, with_rows(options.out, rows).write_csv())
     if options.table:

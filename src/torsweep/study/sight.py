@@ -17,6 +17,7 @@ import polars as pl
 
 from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison import BYTES, STATISTICS
@@ -75,7 +76,7 @@ class Unseen:
 
 @cache
 def _rows(file: Path) -> pl.DataFrame:
-    return pl.read_csv(file).filter(pl.col("load") == 1, pl.col("statistic") != "p90")
+    return pl.read_csv(file).filter(pl.col("load") == 1, pl.col("statistic") != "p90", engine=MODEL_ENGINE)
 
 
 def unseen(network: str, relays: int) -> list[Unseen]:

@@ -9,11 +9,11 @@ import pytest
 from torsweep.study import sight
 from torsweep.study.change import Sides, read_change
 
-HEADER = "network,load,plan,change,kind,metric,statistic,mean,low,high\n"
+HEADER = "engine,network,load,plan,change,kind,metric,statistic,mean,low,high\n"
 
 
 def _row(network: str, mean: float, low: float, high: float) -> str:
-    return f"{network},1.0,windows,congestion=fixed,bulk,ttlb,paired,{mean},{low},{high}\n"
+    return f"cellsim,{network},1.0,windows,congestion=fixed,bulk,ttlb,paired,{mean},{low},{high}\n"
 
 
 @pytest.fixture(autouse=True)
