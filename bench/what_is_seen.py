@@ -34,6 +34,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.run_builds import tor_builds
+from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import RunTors
 from torsweep.network.model import write_network
@@ -80,11 +81,10 @@ class Place:
         sampled = sample_network(config, seed)
         write_network(sampled.network, sampled.matrix_us, network / "network")
         settings = run_settings(experiment, self.engine, experiment.era, variant)
-        run.mkdir(parents=True, exist_ok=True)
         engine, tors = find_engine(self.engine), experiment.tors_of(variant)
         builds = tor_builds(engine, experiment.all_tors, tors.names, {})
         played_by = RunTors(tors, builds, experiment.bundle(variant))
-        build_run(settings, variant, network / "network", run, played_by).write(run)
+        write_run(build_run(settings, variant, network / "network", run, played_by), run)
         subprocess.run([*shlex.split(engine.command), "run", str(run)], check=True)
         return run
 
