@@ -7,12 +7,13 @@ of knobs that its parameters come to. An era without a file has no parameters bu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from torsweep.config.knobs import KNOBS
 from torsweep.config.option_bundle import Parameter
 from torsweep.config.reading import Section, validate
 from torsweep.errors import InputError
@@ -37,16 +38,8 @@ MODEL_PARAMETERS: Mapping[str, int] = {
 }
 """Parameters that are built into the model, with their values there (``cellsim/src/vegas.rs``)."""
 
-_CONGESTION = {0: "fixed", 2: "vegas"}
-_LEVELS: Mapping[str, tuple[str, Callable[[int], str]]] = {
-    "CircuitPriorityHalflifeMsec": (
-        "ewma_half_life",
-        lambda ms: f"{ms}ms" if ms % 1000 else f"{ms // 1000}s",
-    ),
-    "KISTSchedRunInterval": ("scheduler", lambda ms: f"kist_{ms}ms" if ms else "vanilla"),
-    "cc_alg": ("congestion", lambda number: _CONGESTION.get(number, f"cc_alg {number}")),
-    "cfx_enabled": ("conflux", lambda on: "auto" if on else "off"),
-    "guard-n-primary-guards-to-use": ("guards", str),
+_LEVELS = {
+    parameter: (knob.name, level) for knob in KNOBS.values() for parameter, level in knob.stated.items()
 }
 """Parameter → the knob that it is, and the level of a value."""
 

@@ -60,8 +60,6 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
                 value=in_effect[against],
                 accepted=f"{against}={knob.under[against]}",
             )
-    # Whether `auto` is on depends on the network of a run.
-    section["conflux"] = bool(section["conflux"])
     consensus = era_consensus(era)
     section["consensus"] = consensus.others if consensus else {}
     return TorSettings.model_validate(section)

@@ -23,6 +23,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from torsweep.config.eras import EraName, tor_settings, usual_levels
+from torsweep.config.features import FEATURES
 from torsweep.config.knob_ranges import (
     FEWEST_POINTS,
     MOST_POINTS,
@@ -265,9 +266,10 @@ class Experiment(Section):
             if self.pairing != FREE and bundle.about_paths:
                 problem = f"would hide what {where} changes: {bundle.about_paths} is about paths"
                 raise RefusedValue(problem, key="pairing", value=self.pairing, accepted=FREE)
-        if self.pairing != FREE and "conflux" in knobs:
-            problem = "is about circuits that take no common paths"
-            raise RefusedValue(problem, key="knobs.conflux", accepted=f"pairing: {FREE}")
+        for feature in FEATURES if self.pairing != FREE else ():
+            if feature.own_circuits and feature.knob.name in knobs:
+                problem = "is about circuits that take no common paths"
+                raise RefusedValue(problem, key=f"knobs.{feature.knob.name}", accepted=f"pairing: {FREE}")
         return self
 
     @model_validator(mode="after")

@@ -195,7 +195,8 @@ class Knob:
     ``sets`` is a dotted key of ``target``: the ``tor`` section of run.json, its ``transport``, the
     ``traffic`` of each kind of client, or the configuration of the network; of ``tor_build`` and ``options``
     it is the part of the experiment that defines the level. A knob of tor says with which options ``tor``
-    takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay too. ``under`` are the levels of
+    takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay too. ``stated`` are the consensus
+    parameters that state its level, and how to read it from their value. ``under`` are the levels of
     other knobs without which it has no effect; then a level of it is refused, or with ``passed_over`` not
     applied, so that a grid can have both. ``looks`` and ``words`` say how levels are drawn and written in
     figures.
@@ -208,6 +209,7 @@ class Knob:
     usual: str | Mapping[str, str] | None
     target: Literal["tor", "network", "traffic", "transport", "tor_build", "options"] = "tor"
     tor: tuple[TorOption, ...] = ()
+    stated: Mapping[str, Callable[[int], str]] = field(default_factory=dict)
     under: Mapping[str, str] = field(default_factory=dict)
     passed_over: bool = False
     looks: Mapping[str, Look] = field(default_factory=dict)

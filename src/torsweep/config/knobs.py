@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
+from torsweep.config.features import FEATURES
 from torsweep.config.knob import (
     MILLISECOND_NS,
     Knob,
@@ -40,7 +41,7 @@ from torsweep.config.looks import (
     Look,
 )
 from torsweep.config.reading import suggestion
-from torsweep.config.tor_settings import DROPTAIL_BYTES, LEAST_CONFLUX_RELAYS, TcpRules
+from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
 from torsweep.ranges import LEAST_SCALE, MOST_LOSS_SHARE
 
@@ -176,6 +177,7 @@ _TABLE = (
             TorOption("CircuitPriorityHalflife", lambda ns: f"{int(milliseconds(ns)) / 1000:.10g}"),
             TorOption("CircuitPriorityHalflifeMsec", milliseconds, "consensus"),
         ),
+        stated={"CircuitPriorityHalflifeMsec": lambda ms: f"{ms}ms" if ms % 1000 else f"{ms // 1000}s"},
         under={"circuit_policy": "ewma"},
     ),
     Knob(
@@ -203,6 +205,7 @@ _TABLE = (
                 "KISTSchedRunInterval", milliseconds, "consensus", setting="channel_scheduler.interval_ns"
             ),
         ),
+        stated={"KISTSchedRunInterval": lambda ms: f"kist_{ms}ms" if ms else "vanilla"},
         looks={"kist": USUAL, "kist_2ms": USUAL, "kist_10ms": FOURTH, "kist_lite": THIRD, "vanilla": OTHER},
         words={"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"},
     ),
@@ -241,23 +244,11 @@ _TABLE = (
         {"2012": "fixed", "2019": "fixed", "today": "vegas"},
         # Fixed windows are 0 and Vegas is 2 (proposal 324); no option of a torrc can say that.
         tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
+        stated={"cc_alg": lambda number: {0: "fixed", 2: "vegas"}.get(number, f"cc_alg {number}")},
         looks={"fixed": USUAL, "vegas": THIRD},
         words={"vegas": "Vegas"},
     ),
-    Knob(
-        "conflux",
-        "Whether clients join two circuits to an exit, and each cell takes the faster (Conflux). auto: on "
-        f"in networks of {LEAST_CONFLUX_RELAYS} relays and more, unless clients have common paths or fixed "
-        "windows. The model has none.",
-        choice(auto=None, on=True, off=False),
-        "conflux",
-        {"2012": "off", "2019": "off", "today": "auto"},
-        tor=(
-            TorOption("ConfluxEnabled", lambda on: str(int(on)), without=False),
-            TorOption("cfx_enabled", lambda on: str(int(on)), "consensus"),
-        ),
-        looks={"auto": USUAL, "on": OTHER, "off": THIRD},
-    ),
+    *(feature.knob for feature in FEATURES),
     Knob(
         "nagle",
         "Nagle's algorithm on tor's connections: a small segment waits until the one before it is "
@@ -301,6 +292,7 @@ _TABLE = (
             TorOption("NumPrimaryGuards", lambda guards: str(max(guards, PRIMARY_GUARDS)), "client"),
             TorOption("NumDirectoryGuards", where="client"),
         ),
+        stated={"guard-n-primary-guards-to-use": str},
     ),
     Knob(
         "pauses",

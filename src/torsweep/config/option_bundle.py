@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from torsweep.config.features import FEATURES
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.where import Where
 
@@ -38,8 +39,9 @@ vote that has one twice."""
 
 _PATHS = re.compile(
     r"(entry|exit|middle|exclude|excludeexit|strict)nodes$|.*guard|(use)?bridges?$|nodefamily$|use-family"
-    r"|enforcedistinctsubnets$|pathsneeded|min_paths|pathbias|pb_|.*circuitbuildtimeout|cbt|conflux|cfx_"
-    r"|v3bandwidthsfile$|maxunmeasuredbw$|bwweightscale$|__disablepredicted",
+    r"|enforcedistinctsubnets$|pathsneeded|min_paths|pathbias|pb_|.*circuitbuildtimeout|cbt"
+    r"|v3bandwidthsfile$|maxunmeasuredbw$|bwweightscale$|__disablepredicted"
+    + "".join(f"|{feature.names}" for feature in FEATURES if feature.own_circuits),
     re.IGNORECASE,
 )
 """How options and consensus parameters begin by which tor chooses paths, builds circuits or joins them."""

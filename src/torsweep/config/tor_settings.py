@@ -100,17 +100,11 @@ class Vegas(Section):
     kind: Literal["vegas"]
 
 
-LEAST_CONFLUX_RELAYS = 100
-"""The smallest network in which Conflux is on by itself. tor keeps guard and middle of one leg out of the
-other: in a network of 100 relays of 2024, two middles drawn freely are the same in one of 20 cases (1 / the
-sum of squared shares is 20), in one of 14 relays in one of four."""
-
-
 class TorSettings(Section):
     """The whole ``tor`` section, as an engine reads it. ``nagle``: tor leaves Nagle's algorithm on.
 
-    With ``conflux`` at ``auto``, it is off until a run's network says more. ``consensus`` has the parameters
-    of the era that no knob is; the model has them built in, and its runs leave them out.
+    A feature at ``auto``, such as ``conflux``, is off until a run's network says more. ``consensus`` has the
+    parameters of the era that no knob is; the model has them built in, and its runs leave them out.
     """
 
     refill: RefillSettings

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.features import FEATURES, features_on
 from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError, TorsweepError
@@ -96,11 +97,13 @@ class HostTors:
         problems: dict[str, object] = {
             "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients}
         }
-        problems |= {"given paths": arti and run.paths, "conflux": arti and run.tor.conflux}
+        problems |= {"given paths": arti and run.paths}
+        problems |= {feature.knob.name: arti for feature in features_on(run.tor)}
         problems["lines of torrc"] = any(run.given_to(host) for host in arti)
         for what, is_set in problems.items():
             if is_set:
-                accepted = "Arti for clients alone, without paths, conflux and lines of torrc"
+                features = ", ".join(feature.knob.name for feature in FEATURES)
+                accepted = f"Arti for clients alone, without paths, {features} and lines of torrc"
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def _turns_away(self, authority: str, relay: str) -> bool:

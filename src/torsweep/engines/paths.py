@@ -198,32 +198,3 @@ def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | N
         "streams_on_their_path": int(seen["streams"].sum()),
     }
     return {"common_paths": counts}
-
-
-def conflux_legs(circuits: pl.DataFrame) -> dict[str, Any]:
-    """What provenance says of the Conflux sets in a circuits table; nothing where there are none.
-
-    That is how many sets of two legs or more carried streams, the bytes that came on them, and how many of
-    these on the leg with the least round trip, and on that which carried most.
-    """
-    legs = circuits.drop_nulls(["conflux_set", "bytes_read"])
-    sets = legs.group_by("client", "conflux_set").agg(
-        pl.len(),
-        pl.col("streams", "bytes_read").sum(),
-        faster=pl.col("bytes_read").sort_by("round_trip_us", nulls_last=True).first(),
-        larger=pl.col("bytes_read").max(),
-        timed=pl.col("round_trip_us").is_not_null().all(),
-    )
-    used = sets.filter(pl.col("len") > 1, pl.col("streams") > 0)
-    if used.is_empty():
-        return {}
-    timed = used.filter("timed")
-    counts = {
-        "sets": used.height,
-        "legs": int(used["len"].sum()),
-        "bytes": int(used["bytes_read"].sum()),
-        "bytes_on_the_larger_leg": int(used["larger"].sum()),
-        "bytes_with_round_trips": int(timed["bytes_read"].sum()),
-        "bytes_on_the_faster_leg": int(timed["faster"].sum()),
-    }
-    return {"conflux": counts}

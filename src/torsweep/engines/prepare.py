@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.eras import usual_levels
+from torsweep.config.feature import AUTO
+from torsweep.config.features import FEATURES
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import (
-    LEAST_CONFLUX_RELAYS,
-    Codel,
-    FixedWindows,
-    TorSettings,
-    Transport,
-)
+from torsweep.config.tor_settings import Codel, TorSettings, Transport
 from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
@@ -55,7 +51,7 @@ def build_run(
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
     check = _check_tornet if sampled.tornettools else _check_sampled
     check(settings, variant, sampled, file)
-    fields = {**dict(settings), "pairing": FREE, "tor": _with_conflux(settings, sampled)}
+    fields = {**dict(settings), "pairing": FREE, "tor": _with_features(settings, sampled)}
     if not sampled.tornettools:
         fields |= _paths_and_traffic(settings, sampled, file)
         fields["transport"] = _transport(settings, sampled)
@@ -71,17 +67,23 @@ def build_run(
     )
 
 
-def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
-    """The settings with conflux on or off: ``auto`` is on where legs are a choice and nothing is against it.
+def _with_features(settings: RunSettings, network: Network) -> TorSettings:
+    """The settings with each feature on or off: ``auto`` is on where the network is large enough for it and
+    nothing is against it.
 
     A network of tornettools has torrc files of its own.
     """
-    if settings.variant.get("conflux", usual_levels(settings.era)["conflux"]) != "auto":
-        return settings.tor
-    alone = settings.pairing != FREE or not find_engine(settings.engine).runs_tor
-    fixed = isinstance(settings.tor.congestion, FixedWindows)
-    small = network.tornettools or len(network.relays) < LEAST_CONFLUX_RELAYS
-    return settings.tor.model_copy(update={"conflux": not (alone or fixed or small)})
+    levels = {**usual_levels(settings.era), **settings.variant}
+    possible = find_engine(settings.engine).runs_tor and not network.tornettools
+    auto = (feature for feature in FEATURES if levels[feature.knob.name] == AUTO)
+    on = {
+        feature.knob.sets: possible
+        and not (feature.own_circuits and settings.pairing != FREE)
+        and not feature.without(settings.tor)
+        and len(network.relays) >= feature.least_relays
+        for feature in auto
+    }
+    return settings.tor.model_copy(update=on)
 
 
 def _transport(settings: RunSettings, network: Network) -> Transport | None:

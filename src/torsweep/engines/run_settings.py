@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from torsweep.config.era_consensus import require_modelled
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
+from torsweep.config.features import features_on
 from torsweep.config.knobs import find_knob
-from torsweep.config.tor_settings import FixedWindows, TorSettings, Transport
+from torsweep.config.tor_settings import TorSettings, Transport
 from torsweep.config.traffic import ClientKind, ClientTraffic
 from torsweep.config.variant import Variant
 from torsweep.engines.registry import ENGINES, MODEL_ENGINE, find_engine, real_engines
@@ -80,11 +81,13 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
     if tor.refill.keeps_remainder and tor.refill.mode == "burst":
         problem = "has no effect: refills in a burst have no remainder"
         raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
-    if tor.conflux and isinstance(tor.congestion, FixedWindows):
-        problem = "has no effect: Conflux needs congestion control"
-        raise InputError(problem, key="conflux", value="on", accepted="congestion=vegas")
-    if tor.conflux and not find_engine(engine).runs_tor:
-        raise InputError("is not in the model", key="conflux", value="on", accepted=real_engines())
+    for feature in features_on(tor):
+        name = feature.knob.name
+        if against := feature.without(tor):
+            problem, accepted = f"has no effect under this {against}", f"{against}={feature.needs[against]}"
+            raise InputError(problem, key=name, value="on", accepted=accepted)
+        if not find_engine(engine).runs_tor:
+            raise InputError("is not in the model", key=name, value="on", accepted=real_engines())
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
         having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)

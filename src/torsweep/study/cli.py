@@ -148,7 +148,7 @@ def compare_command(
         str | None,
         typer.Option(
             help="paths: both sides take the same paths; free: tor chooses them, for changes of paths,"
-            " guards, circuits or conflux. When left out, paths where the change allows it."
+            " guards or circuits. When left out, paths where the change allows it."
         ),
     ] = None,
     study: Annotated[

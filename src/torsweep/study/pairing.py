@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torsweep.config.eras import ERAS, usual_levels
+from torsweep.config.feature import AUTO
+from torsweep.config.features import FEATURES
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.errors import InputError
 from torsweep.study.change import TorChange
 
 COST = "each run draws its own paths, so it takes more networks to show the same change"
-
-_CONFLUX = {"cfx_enabled", "confluxenabled"}
 
 
 def choose_pairing(
@@ -27,14 +27,17 @@ def choose_pairing(
 
     Raises InputError where common paths are asked for and cannot be had, or would hide the change.
     """
-    notes = [*change.notes, *_conflux_notes(change, relays)]
+    notes = [*change.notes, *_feature_notes(change, relays)]
     why = _why_free(change)
     if text == PATHS and why:
         raise InputError(f"cannot be had: {why}", key="--pairing", value=text, accepted=FREE)
     if text is not None:
         return text, notes
-    if not why and relays >= LEAST_CONFLUX_RELAYS and era not in ("2012", "2019"):
-        why = f"Conflux, which is on from {LEAST_CONFLUX_RELAYS} relays on, joins circuits of its own"
+    levels = usual_levels(era if era in ERAS else "today")
+    for feature in FEATURES:
+        least, auto = feature.least_relays, levels[feature.knob.name] == AUTO
+        if not why and auto and feature.own_circuits and relays >= least:
+            why = f"{feature.title}, which is on from {least} relays on, takes circuits of its own"
     return (FREE, [*notes, f"no common paths: {why}; {COST}"]) if why else (PATHS, notes)
 
 
@@ -54,12 +57,14 @@ def _why_free(change: TorChange) -> str:
     return ""
 
 
-def _conflux_notes(change: TorChange, relays: int) -> Iterator[str]:
-    """A warning where the change turns Conflux on in a network that is too small for it."""
+def _feature_notes(change: TorChange, relays: int) -> Iterator[str]:
+    """A warning for each feature that the change turns on in a network that is too small for it."""
     lines = [line for bundle in _bundles(change) for line in (bundle.torrc.items(), bundle.consensus.items())]
-    on = any(name.lower() in _CONFLUX and str(value) == "1" for each in lines for name, value in each)
-    if on and relays < LEAST_CONFLUX_RELAYS:
-        yield (
-            f"Conflux in {relays} relays: the legs of a set differ less than on the public network; from"
-            f" {LEAST_CONFLUX_RELAYS} relays on they are a choice"
-        )
+    on = {name.lower() for each in lines for name, value in each if str(value) == "1"}
+    for feature in FEATURES:
+        names = {option.name.lower() for option in feature.knob.tor}
+        if on & names and relays < feature.least_relays:
+            yield (
+                f"{feature.title} in {relays} relays: {feature.when_small}; it takes"
+                f" {feature.least_relays} relays or more"
+            )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.config.tor_settings import LEAST_CONFLUX_RELAYS
+from torsweep.config.features import FEATURES
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
@@ -36,21 +36,23 @@ LEAST = 0.5
 @dataclass(frozen=True)
 class _Sort:
     """A sort of change: its plan in known_changes, what it is called, and how the names of its options and
-    consensus parameters begin."""
+    consensus parameters begin. A feature of tor has no plan there; it takes ``least_relays`` to show it."""
 
     plans: tuple[str, ...]
     words: str
     names: str
+    least_relays: int = 0
 
 
-_CONFLUX = _Sort((), "Conflux", "conflux|cfx_")
 _SORTS = (
     _Sort(("main", "policy", "half_life"), "the scheduler", "schedulers$|kist|circuitpriority|circuitpolicy"),
     _Sort(("windows",), "windows and congestion control", "cc_|circwindow|circ_max_cell|sendme"),
     _Sort(("guards",), "guards", ".*guard"),
     _Sort(("refill",), "the refill of token buckets", "tokenbucket|perconnbw"),
     _Sort(("nagle",), "Nagle's algorithm", "tcpnodelay"),
-    _CONFLUX,
+)
+_FEATURES = tuple(
+    (feature, _Sort((), feature.title, feature.names, feature.least_relays)) for feature in FEATURES
 )
 
 
@@ -64,8 +66,8 @@ class Unseen:
     @property
     def command(self) -> str:
         """What shows it."""
-        if self.sort == _CONFLUX:
-            return f"--engine shadow --network FILE with {LEAST_CONFLUX_RELAYS} relays or more"
+        if not self.sort.plans:
+            return f"--engine shadow --network FILE with {self.sort.least_relays} relays or more"
         plan = self.sort.plans[0]
         model = f"snakemake --cores all known_changes --config engine=cellsim network={REFERENCE} plan={plan}"
         return f"--engine shadow --network {REFERENCE}, or in the model `{model}`"
@@ -83,7 +85,7 @@ def unseen(network: str, relays: int) -> list[Unseen]:
     """What networks of this configuration, of so many ``relays``, do not show: they have most of the measures
     that the reference shows with another sign, or less than half of it.
 
-    Nothing is said of a network that is not in the table, but for Conflux.
+    Nothing is said of a network that is not in the table, but for features of tor.
     """
     rows = _rows(find(SEEN_FILE))
     own = {_key(row): row for row in rows.filter(network=network).iter_rows(named=True)}
@@ -102,8 +104,11 @@ def unseen(network: str, relays: int) -> list[Unseen]:
                 f"{largest['change']}: {measure} {size} here, {percent_text(largest['mean'])} on {REFERENCE}"
             )
             result.append(Unseen(sort, f"{why}, in the model"))
-    if relays < LEAST_CONFLUX_RELAYS:
-        result.append(Unseen(_CONFLUX, f"{relays} relays: legs differ less than on the public network"))
+    result += [
+        Unseen(sort, f"{relays} relays: {feature.when_small}")
+        for feature, sort in _FEATURES
+        if relays < feature.least_relays
+    ]
     return result
 
 

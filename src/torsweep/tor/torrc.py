@@ -65,9 +65,13 @@ MARK_OF_SERIES = "TokenBucketRefillMode"
 """tor lists no variables of the environment: a build that knows this option reads those of the series too."""
 
 _OUTRANKED = {
-    "CircuitPriorityHalflifeMsec": "CircuitPriorityHalflife",
-    "KISTSchedRunInterval": "KISTSchedRunInterval",
-    "cfx_enabled": "ConfluxEnabled",
+    **{
+        parameter.name: option.name
+        for knob in KNOBS.values()
+        for parameter in knob.tor
+        for option in knob.tor
+        if parameter.where == "consensus" and option.where == "torrc" and option.setting == parameter.setting
+    },
     "guard-n-primary-guards": "NumPrimaryGuards",
     "guard-n-primary-guards-to-use": "NumEntryGuards",
     "DoSCircuitCreationEnabled": "DoSCircuitCreationEnabled",

@@ -16,7 +16,6 @@ from torsweep.engines.paths import (
     PathChooser,
     circuits_needed,
     common_paths,
-    conflux_legs,
 )
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
@@ -185,29 +184,6 @@ def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> No
         "streams_on_their_path": 8,
     }
     assert common_paths(circuits, None) == {}
-
-
-def test_bytes_are_counted_by_the_legs_of_sets_that_carried_streams() -> None:
-    rows = [
-        ("web1", "A", 20, 700, 3),
-        ("web1", "A", 30, 300, 0),
-        ("web1", "B", None, 90, 1),
-        ("web1", "B", 10, 10, 0),
-        ("web1", "C", 10, 5, 0),
-        ("web1", "C", 11, 5, 0),
-        ("web1", None, None, 1_000, 2),
-    ]
-    names = ["client", "conflux_set", "round_trip_us", "bytes_read", "streams"]
-    circuits = pl.DataFrame(rows, schema=names, orient="row")
-    assert conflux_legs(circuits)["conflux"] == {
-        "sets": 2,
-        "legs": 4,
-        "bytes": 1_100,
-        "bytes_on_the_larger_leg": 790,
-        "bytes_with_round_trips": 1_000,
-        "bytes_on_the_faster_leg": 700,
-    }
-    assert conflux_legs(circuits[-1:]) == {}
 
 
 @pytest.mark.parametrize("name", ["EntryNodes", "numentryguards", "PathsNeededToBuildCircuits"])

@@ -218,7 +218,7 @@ def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
         ("shadow", "nagle=off", "nagle: has no effect"),
         ("emulation", "nagle=off", None),
         ("cellsim", "conflux=on", "conflux: is not in the model, got 'on'; accepted: engine "),
-        ("shadow", "conflux=on+congestion=fixed", "conflux: has no effect: Conflux needs congestion control"),
+        ("shadow", "conflux=on+congestion=fixed", "conflux: has no effect under this congestion"),
     ],
 )
 def test_a_level_that_changes_nothing_is_refused(engine, levels, said):
@@ -229,26 +229,6 @@ def test_a_level_that_changes_nothing_is_refused(engine, levels, said):
         return
     with pytest.raises(InputError, match=said):
         run_settings(experiment, engine, "today", variant)
-
-
-def test_conflux_is_on_by_itself_in_a_large_network_of_today_without_common_paths(tmp_path):
-    positions = (*["guard_exit"] * 50, *["middle"] * 50)
-
-    def conflux(relays, engine="shadow", era="today", **changes):
-        folder = tmp_path / f"{relays}"
-        if not folder.is_dir():
-            sampled = small_network(positions[-relays:], ["web1"])
-            write_network(sampled, equal_rtts(sampled), folder)
-        experiment = load_experiment("refill_sweep", changes)
-        asked = experiment.variant("")
-        run = build_run(run_settings(experiment, engine, era, asked), asked, folder, tmp_path / "run")
-        return run.tor.conflux
-
-    assert conflux(100)
-    assert not conflux(99)
-    assert not conflux(100, engine="cellsim")
-    assert not conflux(100, era="2012")
-    assert not conflux(100, pairing="paths")
 
 
 def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.features import CIRCUIT_KEYWORDS
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
@@ -147,15 +148,19 @@ def circuits_frame(
             "close_reason": seen.close_reason,
             "path": seen.path,
             "streams": carried.get((client, seen.number), 0),
-            "conflux_set": seen.conflux_set,
-            "round_trip_us": seen.round_trip_us,
             "bytes_read": seen.bytes_read,
+            **{column: _value(column, seen.of_features.get(column)) for column in CIRCUIT_KEYWORDS},
         }
         for client, all_seen in circuits.items()
         for seen in sorted(all_seen, key=lambda one: one.number)
         if seen.closed_ns is None or seen.closed_ns >= zero_ns
     ]
     return _frame(rows, CIRCUITS)
+
+
+def _value(column: str, text: str | None) -> str | int | None:
+    """``text`` as the type of this column of the circuits table."""
+    return int(text) if text is not None and CIRCUITS.polars[column] == pl.Int64 else text
 
 
 def relays_frame(

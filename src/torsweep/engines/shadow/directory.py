@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from torsweep.config.features import circuit_events
 from torsweep.config.traffic import ONION
 from torsweep.config.where import Role
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
@@ -39,7 +40,7 @@ from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout, captured_hosts
-from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS, CONFLUX_EVENTS
+from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
 from torsweep.engines.shadow.simulate import (
     AUTHORITIES_NS,
     BOOTSTRAP_NS,
@@ -320,7 +321,7 @@ class _Builder:
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
         else:
-            events = f"{CONFLUX_EVENTS}{CLIENT_EVENTS}" if self.run.tor.conflux else CLIENT_EVENTS
+            events = ",".join((*circuit_events(self.run.tor), CLIENT_EVENTS))
             tor = self._tor(client.name, self._client_torrc(client.name), start_ns)
             processes = [tor, self._oniontrace(events, start_ns + SECOND_NS)]
         processes.append(self._tgen("tgen.graphml", BOOTSTRAP_NS + first_ns))

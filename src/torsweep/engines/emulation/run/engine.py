@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep import __version__
+from torsweep.config.features import counted_features
 from torsweep.engines.arrival import settings_frame
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
@@ -47,7 +48,7 @@ from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.run.waits import NotReady
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import FILES_PER_HOST, EmulationTools, cores
-from torsweep.engines.paths import common_paths, conflux_legs
+from torsweep.engines.paths import common_paths
 from torsweep.engines.run_directory import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
@@ -276,7 +277,7 @@ def _write_tables(
     write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network, running.ready_us))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
-    return {**common_paths(seen, running.layout.run.paths), **conflux_legs(seen)}
+    return {**common_paths(seen, running.layout.run.paths), **counted_features(seen)}
 
 
 def _leave_results(

@@ -7,9 +7,10 @@ they give to the SOCKS port: the number of the download.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from torsweep.config.features import CIRCUIT_KEYWORDS
 from torsweep.engines.emulation.run.control import Control, fields
 from torsweep.engines.emulation.run.downloads import LoopbackPort
 
@@ -28,9 +29,9 @@ class CircuitSeen:
     first_use_ns: int | None = None
     closed_ns: int | None = None
     close_reason: str | None = None
-    conflux_set: str | None = None
-    round_trip_us: int | None = None
     bytes_read: int | None = None
+    of_features: dict[str, str] = field(default_factory=dict)
+    """By column, what features of tor say of it."""
 
 
 @dataclass
@@ -50,24 +51,24 @@ class Unfollowed:
 class ClientFollower:
     """Follows one client from :meth:`open` on; ``names`` maps fingerprints to relays' names.
 
-    With ``conflux`` it counts what comes by each leg.
+    It listens to the events ``more``, too: CIRC_MINOR, or CIRC_BW to count what comes on each circuit.
     """
 
-    def __init__(self, control: Control, names: Mapping[str, str], *, conflux: bool = False) -> None:
+    def __init__(self, control: Control, names: Mapping[str, str], more: Collection[str] = ()) -> None:
         self.on_new: Callable[[int], None] = lambda number: None
         self.circuit_of: dict[int, int] = {}
         self.error_of: dict[int, str] = {}
         self.circuits: dict[int, CircuitSeen] = {}
         self._control = control
         self._names = names
-        self._conflux = conflux
+        self._more = more
         self._number_of: dict[str, int] = {}
 
     async def open(self) -> None:
         """Begin to follow the client."""
         handlers = {"CIRC": self._circuit_event, "STREAM": self._stream_event}
-        if self._conflux:
-            handlers |= {"CIRC_MINOR": self._circuit_event, "CIRC_BW": self._bytes_event}
+        others = {"CIRC_MINOR": self._circuit_event, "CIRC_BW": self._bytes_event}
+        handlers |= {event: others[event] for event in self._more}
         await self._control.listen(handlers)
         for line in (await self._control.value("circuit-status")).splitlines():
             self._circuit_event(line.split(" "), 0)
@@ -101,9 +102,9 @@ class ClientFollower:
         """CIRC id status [path] KEY=value…"""
         seen, status, keywords = self._seen(int(words[0])), words[1], fields(words[2:])
         seen.purpose = keywords.get("PURPOSE", seen.purpose)
-        seen.conflux_set = keywords.get("CONFLUX_ID", seen.conflux_set)
-        if "CONFLUX_RTT" in keywords:
-            seen.round_trip_us = int(keywords["CONFLUX_RTT"])
+        seen.of_features |= {
+            column: keywords[keyword] for column, keyword in CIRCUIT_KEYWORDS.items() if keyword in keywords
+        }
         path = re.findall(r"\$([0-9A-F]{40})", words[2]) if len(words) > 2 else []
         if path:
             # Each extension tells the path so far; the last is the whole.

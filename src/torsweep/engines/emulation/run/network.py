@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from torsweep.config.features import circuit_events
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.run.control import (
@@ -378,8 +379,8 @@ class RunningNetwork:
             socks = LoopbackPort(self.namespaces[place.name], SOCKS_PORT)
             self.followers[place.name] = Unfollowed(socks, isolated)
             return
-        conflux = bool(self.layout.run.tor.conflux)
-        follower = ClientFollower(await self._control(place), names, conflux=conflux)
+        more = circuit_events(self.layout.run.tor)
+        follower = ClientFollower(await self._control(place), names, more)
         self.followers[place.name] = follower
         await follower.open()
 

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from torsweep.config.features import CIRCUIT_KEYWORDS
 from torsweep.engines.shadow.read.oniontrace import Events
+from torsweep.engines.table_schema import CIRCUITS
 
 _CARRIED = ("SENTCONNECT", "SUCCEEDED")
 _BUILDING_STATUSES = ("LAUNCHED", "BUILT", "FAILED")
@@ -118,7 +120,7 @@ def _stream_totals(events: Events) -> pl.DataFrame:
 
 def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str]) -> pl.DataFrame:
     """A row for each circuit: log, circuit, purpose, launched_us, built_us, closed_us, close_reason, path,
-    first_use_us, streams, conflux_set, round_trip_us, bytes_read.
+    first_use_us, streams, bytes_read, and the columns of features of tor.
 
     ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. A circuit that tor
     had built before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
@@ -130,8 +132,10 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
         .group_by("log", "circuit")
         .agg(
             pl.col("purpose").drop_nulls().last(),
-            pl.col("conflux_set").drop_nulls().last(),
-            round_trip_us=pl.col("round_trip").drop_nulls().last().cast(pl.Int64),
+            *(
+                pl.col(name).drop_nulls().last().cast(CIRCUITS.polars[name], strict=False)
+                for name in CIRCUIT_KEYWORDS
+            ),
             launched_us=pl.when(status.is_in(_BUILDING_STATUSES).any()).then(
                 pl.coalesce(_created_us().min(), pl.col("time_us").filter(status == "LAUNCHED").min())
             ),

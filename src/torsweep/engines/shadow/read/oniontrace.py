@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from torsweep.config.features import CIRCUIT_KEYWORDS
 from torsweep.engines.shadow.read.logs import (
     TEXT,
     TIME,
@@ -79,9 +80,6 @@ first. OnionTrace passes the list on to tor, with blanks for commas, so the list
 which circuits exist already? The answer is logged like an event.
 """
 
-CONFLUX_EVENTS = "CIRC_MINOR,CIRC_BW,"
-"""The events before :data:`CLIENT_EVENTS` where circuits may be legs of a Conflux set."""
-
 _QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
 
 _BW = {"bytes_in": r" 650 BW (\d+) \d+", "bytes_out": r" 650 BW \d+ (\d+)"}
@@ -91,8 +89,7 @@ _CIRC = {
     "purpose": r" PURPOSE=(\S+)",
     "reason": r" REASON=(\S+)",
     "created": r" TIME_CREATED=(\S+)",
-    "conflux_set": r" CONFLUX_ID=(\S+)",
-    "round_trip": r" CONFLUX_RTT=(\d+)",
+    **{column: rf" {keyword}=(\S+)" for column, keyword in CIRCUIT_KEYWORDS.items()},
 }
 _CIRC_ID = {"circuit": r" 650 CIRC(?:_MINOR)? (\d+) "}
 _CIRC_BW = {"circuit": r" 650 CIRC_BW ID=(\d+) ", "bytes_read": r" READ=(\d+)"}
@@ -119,7 +116,7 @@ class Events:
     """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970).
 
     ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
-    reason, created (when tor launched it, as a text), conflux_set, round_trip (µs, as a text).
+    reason, created (when tor launched it, as a text), and what features of tor say, as texts.
     ``circuit_bytes``: circuit, bytes_read since the event before. ``streams``: tor_stream, status, circuit
     (0: none), target, port, purpose. ``stream_bytes``: tor_stream, bytes_got since the event before.
     ``versions`` (log, line, version).

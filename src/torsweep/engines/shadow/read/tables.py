@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.paths import common_paths, conflux_legs
+from torsweep.config.features import counted_features
+from torsweep.engines.paths import common_paths
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, read_layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
@@ -102,7 +103,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
         **{outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
         **_unknown(streams, circuits),
         **common_paths(circuits, run.paths),
-        **conflux_legs(circuits),
+        **counted_features(circuits),
         "clients_without_trace": len(clients) - len(traces),
         "relays_without_trace": len(layout.relays) - len(telling_logs(relay_events)),
     }

@@ -1,0 +1,78 @@
+"""Conflux (proposal 329): a client joins two circuits to an exit, and each cell takes the faster.
+
+In: a circuits table. Out: :data:`CONFLUX`, all that torsweep knows of it; ``docs/decisions/0026-conflux.md``
+has the measurements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torsweep.config.feature import AUTO, TorFeature
+from torsweep.config.knob import Knob, TorOption, choice
+from torsweep.config.looks import OTHER, THIRD, USUAL
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LEAST_RELAYS = 100
+"""tor keeps guard and middle of one leg out of the other: in a network of 100 relays of 2024, two middles
+drawn freely are the same in one of 20 cases (1 / the sum of squared shares is 20), in one of 14 relays in one
+of four."""
+
+_KNOB = Knob(
+    "conflux",
+    "Whether clients join two circuits to an exit, and each cell takes the faster (Conflux). auto: on "
+    f"in networks of {LEAST_RELAYS} relays and more, unless clients have common paths or fixed "
+    "windows. The model has none.",
+    choice(auto=False, on=True, off=False),
+    "conflux",
+    {"2012": "off", "2019": "off", "today": AUTO},
+    tor=(
+        TorOption("ConfluxEnabled", lambda on: str(int(on)), without=False),
+        TorOption("cfx_enabled", lambda on: str(int(on)), "consensus"),
+    ),
+    stated={"cfx_enabled": lambda on: AUTO if on else "off"},
+    looks={AUTO: USUAL, "on": OTHER, "off": THIRD},
+)
+
+
+def _legs(circuits: pl.DataFrame) -> dict[str, int]:
+    """How many sets of two legs or more carried streams, the bytes that came on them, and how many of these
+    on the leg with the least round trip, and on that which carried most; empty without such sets."""
+    import polars as pl
+
+    legs = circuits.drop_nulls(["conflux_set", "bytes_read"])
+    sets = legs.group_by("client", "conflux_set").agg(
+        pl.len(),
+        pl.col("streams", "bytes_read").sum(),
+        faster=pl.col("bytes_read").sort_by("round_trip_us", nulls_last=True).first(),
+        larger=pl.col("bytes_read").max(),
+        timed=pl.col("round_trip_us").is_not_null().all(),
+    )
+    used = sets.filter(pl.col("len") > 1, pl.col("streams") > 0)
+    if used.is_empty():
+        return {}
+    timed = used.filter("timed")
+    return {
+        "sets": used.height,
+        "legs": int(used["len"].sum()),
+        "bytes": int(used["bytes_read"].sum()),
+        "bytes_on_the_larger_leg": int(used["larger"].sum()),
+        "bytes_with_round_trips": int(timed["bytes_read"].sum()),
+        "bytes_on_the_faster_leg": int(timed["faster"].sum()),
+    }
+
+
+CONFLUX = TorFeature(
+    _KNOB,
+    title="Conflux",
+    names="conflux|cfx_",
+    needs={"congestion": "vegas"},
+    own_circuits=True,
+    least_relays=LEAST_RELAYS,
+    when_small="legs differ less than on the public network",
+    counted=_legs,
+    circuit_events=("CIRC_MINOR", "CIRC_BW"),
+    circuit_keywords={"conflux_set": "CONFLUX_ID", "round_trip_us": "CONFLUX_RTT"},
+)
