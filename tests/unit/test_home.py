@@ -9,10 +9,16 @@ from torsweep.config.network import load_network_config, network_path
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.sampling import input_paths, sample_network
-from torsweep.pipeline.figures import figure_names, figure_needs
+from torsweep.pipeline.figures import figure_names, figure_needs, require_figure
 from torsweep.tor.series import read_series
 
 SHIPPED = Path("experiments/refill_sweep/experiment.yaml")
+FIGURE = """TITLE = "Notes"
+HOW_TO_READ = "Notes are to be read."
+NEEDS = ('outcomes',)
+def draw(source):
+    pass
+"""
 
 
 @pytest.fixture
@@ -70,10 +76,33 @@ def test_names_are_those_of_the_study_and_those_that_ship(study):
 def test_a_figure_of_ones_own_stands_beside_those_that_ship(study):
     file = Path("plotting/notes.py")
     file.parent.mkdir()
-    file.write_text("NEEDS = ('outcomes',)\n")
+    file.write_text(FIGURE)
     assert {"notes", "ttfb_cdf"} <= set(figure_names())
     assert figure_needs("notes") == ("outcomes",)
     assert figure_needs("ttfb_cdf") == ("curves", "outcomes")
+    with pytest.raises(InputError, match=r"^is no figure \(did you mean 'notes'\?\), got 'note'; accepted: "):
+        require_figure("note")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right", "said"),
+    [
+        ("mine_a", "TITEL", "TITLE", r"plotting/mine_a.py: lacks TITLE \(did you mean 'TITEL'\?\)"),
+        ("mine_b", "(source)", "(source):", r"plotting/mine_b.py: line 4: SyntaxError: expected ':'"),
+        (
+            "mine_c",
+            "outcome",
+            "('outcomes',)",
+            r"plotting/mine_c.py: line 3: NameError: name 'outcome'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_figure_of_ones_own_is_told_with_its_place(study, name, wrong, right, said):
+    file = Path(f"plotting/{name}.py")
+    file.parent.mkdir()
+    file.write_text(FIGURE.replace(right, wrong))
+    with pytest.raises(InputError, match=said):
+        figure_needs(name)
 
 
 def test_a_series_of_ones_own_stands_for_the_one_that_ships(study):

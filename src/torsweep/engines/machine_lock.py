@@ -107,7 +107,8 @@ def _holder(descriptor: int) -> str:
         return OTHER
     if not Path("/proc", str(process)).exists():
         return OTHER
-    return f"the runs of process {process} in {folder}, about {rounded_duration(left_s)} left"
+    left = f"about {rounded_duration(left_s)} left" if left_s > 0 else "which take longer than was estimated"
+    return f"the runs of process {process} in {folder}, {left}"
 
 
 OTHER = "another emulation on this machine"

@@ -19,7 +19,7 @@ from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all
-from torsweep.pipeline.figures import figure_names, figure_needs
+from torsweep.pipeline.figures import figure_needs, require_figure
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.statistic import statistics
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -100,11 +100,9 @@ def require_answerable(experiment: Experiment) -> None:
 
 
 def _require_figures(experiment: Experiment) -> None:
-    known = figure_names()
     for position, figure in enumerate(experiment.figures):
         key = f"figures[{position}]"
-        if figure not in known:
-            raise RefusedValue("is no figure", key=key, value=figure, accepted=", ".join(known))
+        require_figure(figure, experiment.file, key)
         for name in figure_needs(figure):
             if name not in statistics():
                 accepted = ", ".join(statistics())

@@ -1,15 +1,17 @@
 """A study is played by Snakemake, in its folder.
 
 In: a study, the engine and the number of cores. Out: the results in the folder, and Snakemake's exit code.
-Snakemake prints on standard error: standard output is the answer's. Ctrl-C reaches it too, and this process
-waits for its end.
+Snakemake prints on standard error: standard output is the answer's. A signal that ends this process is passed
+on to it and its steps, and this process waits for its end.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from torsweep.pipeline.tree import PlanPath
 from torsweep.study.document import Study
 
 STANDARD_ERROR = 2
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,26 @@ class Play:
 
 
 def _call(command: list[str]) -> int:
-    """The exit code of ``command``, which is waited for however often Ctrl-C is pressed."""
-    with subprocess.Popen(command, stdout=STANDARD_ERROR) as process:
-        interrupted = False
-        while True:
-            try:
-                code = process.wait()
-                # A process that the signal itself ends has printed no line on why.
-                return INTERRUPTED if interrupted and code >= 0 else code
-            except KeyboardInterrupt:
-                interrupted = True
+    """The exit code of ``command``, which is waited for.
+
+    It has a process group of its own, so that it and its steps get each signal of an end once, whether a
+    terminal sent it to all of this process's group or a user to this process alone.
+    """
+    asked = False
+    with subprocess.Popen(command, stdout=STANDARD_ERROR, process_group=0) as process:
+
+        def pass_on(number: int, _: object) -> None:
+            nonlocal asked
+            asked = True
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+
+        heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, pass_on) for number in heard}
+        try:
+            code = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    # A process that the signal itself ends has printed no line on why.
+    return INTERRUPTED if asked and code >= 0 else code

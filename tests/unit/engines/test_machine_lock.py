@@ -19,8 +19,12 @@ PLAN = """
 import sys
 from pathlib import Path
 from torsweep.engines.machine_lock import hold_machine
-hold_machine(print, Path(sys.argv[1]))(600.0)
+tell = hold_machine(print, Path(sys.argv[1]))
+tell(600.0)
 print("mine", flush=True)
+sys.stdin.readline()
+tell(-1.0)
+print("late", flush=True)
 sys.stdin.read()
 """
 
@@ -60,6 +64,18 @@ def test_a_plan_waits_for_the_one_before_says_for_whom_and_goes_on(lock, other_p
 
     hold_machine(say, lock)
     assert said == [f"waiting for the runs of process {other_plan.pid} in {os.getcwd()}, about 10 min left"]
+
+
+def test_a_plan_that_takes_longer_than_estimated_is_not_about_to_end(lock, other_plan):
+    other_plan.stdin.write("\n")
+    other_plan.stdin.flush()
+    assert other_plan.stdout.readline() == "late\n"
+
+    def say(line: str) -> None:
+        assert line.endswith(", which take longer than was estimated")
+        other_plan.kill()
+
+    hold_machine(say, lock)
 
 
 def test_a_run_of_no_plan_waits_for_a_plan(lock, other_plan):

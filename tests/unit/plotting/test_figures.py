@@ -96,6 +96,18 @@ def test_nothing_of_the_users_matplotlibrc_shows_through(source, tmp_path, monke
         assert usual.read_bytes() == users.read_bytes()
 
 
+def test_a_mistake_in_a_figure_of_the_users_own_is_told_with_its_line(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = Path("plotting/mistaken.py")
+    file.parent.mkdir()
+    file.write_text(
+        "TITLE = HOW_TO_READ = 'x'\nNEEDS = ()\n\ndef draw(source):\n    source.set_xscael('log')\n"
+    )
+    said = r"^plotting/mistaken.py: line 5: AttributeError: 'Source' object has no attribute 'set_xscael'$"
+    with pytest.raises(InputError, match=said):
+        _draw(source, "mistaken", tmp_path / "figures/mistaken")
+
+
 def _check_fonts_and_origin(drawn: Path) -> None:
     """The PDF has no date and embeds fonts as TrueType, and the PNG names the engine."""
     pdf = drawn.with_suffix(".pdf").read_bytes()

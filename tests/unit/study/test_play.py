@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,14 +53,22 @@ def test_what_the_pipeline_has_said_is_not_said_twice(monkeypatch: pytest.Monkey
     assert ended.value.code == code
 
 
-def test_ctrl_c_reaches_the_pipeline_and_is_waited_for(tmp_path: Path) -> None:
-    """A pipeline that takes a while to end is not left behind."""
-    child = (
-        "import signal, sys, time, pathlib\n"
-        "def end(*_):\n    time.sleep(0.5); pathlib.Path('ended').touch(); sys.exit(1)\n"
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the process alone", "its group, as Ctrl-C does"])
+def test_an_interrupt_reaches_the_pipeline_and_its_steps_once_and_is_waited_for(
+    tmp_path: Path, send: Callable[[int, int], None]
+) -> None:
+    """A pipeline that takes a while to end is not left behind, nor is a step of it."""
+    script = (
+        "import signal, sys, time, pathlib, subprocess\n"
+        "def end(*_):\n"
+        "    with open('interrupts', 'a') as file:\n        file.write(name)\n"
+        "    time.sleep(0.5) if step is None else step.wait()\n"
+        "    sys.exit(1)\n"
         "signal.signal(signal.SIGINT, end)\n"
-        "pathlib.Path('started').touch(); time.sleep(60)\n"
     )
+    step = f"name, step = 'step ', None\n{script}pathlib.Path('started').touch(); time.sleep(60)\n"
+    started = f"step = subprocess.Popen([sys.executable, '-c', {step!r}]); time.sleep(60)\n"
+    child = f"name = 'pipeline '\n{script}{started}"
     own = (
         "import signal, sys; from torsweep.study.play import _call\n"
         # A shell's job in the background ignores Ctrl-C, and so would this.
@@ -77,7 +86,7 @@ def test_ctrl_c_reaches_the_pipeline_and_is_waited_for(tmp_path: Path) -> None:
     until = time.monotonic() + 60
     while not (tmp_path / "started").exists() and time.monotonic() < until:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    send(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert said.strip() == "130"
-    assert (tmp_path / "ended").exists()
+    assert sorted((tmp_path / "interrupts").read_text().split()) == ["pipeline", "step"]
