@@ -43,7 +43,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .facet(col="kind", order=kinds)
         .add(BAR, so.Stack(), orient="y", legend=False)
         .scale(color=SCALE, y=so.Nominal(order=[levels_text(variant) for variant in variants]))
-        .share(x=False)
+        .share(x=True)
         .label(x="Mean time to first byte (s)", y="")
         .theme(THEME)
     )

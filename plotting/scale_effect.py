@@ -30,11 +30,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = points_of(source).with_columns(pl.col(ends) - 1)
     points = points.rename({end: end.replace("ratio", "change") for end in ends})
     note = "Change of web clients' times (%), paired by network: means and 95 % t-intervals over networks."
-    caption = source.caption(note)
-    figure, drawn = panels(points, caption)
+    figure, drawn, caption = panels(source, points, "change", note, "not reached")
     for panel in drawn:
         panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
-        panel.mark("change", "not reached")
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         panel.axis.yaxis.set_major_formatter(percent_formatter())
     return figure, points, caption

@@ -32,11 +32,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         "Standard deviation between networks of the log ratio of two variants' times (%), with 95 % "
         "intervals (χ²); grey: as one over the root of the scale."
     )
-    caption = source.caption(note)
-    figure, drawn = panels(points, caption)
+    figure, drawn, caption = panels(source, points, "spread", note, "no spread")
     for panel in drawn:
-        if not panel.mark("spread", "no spread"):
-            continue
         panel.axis.set_yscale("log")
         for _, _, line in panel.lines():
             root = line["size"], line["spread_by_root"]

@@ -48,7 +48,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         facets.plot(facets.place(things), things, x="time_s", y="thousands", color="opened")
         .add(so.Path(linewidth=0.9), group="client", legend=False)
         .scale(color=so.Nominal(colours, order=list(streams)))
-        .share(x="row", y="row")
+        .share(x=True, y=True)
         .limit(x=(0, None), y=(0, None))
     )
     for panel in facets.put(plot, figure, things, "Time (s)"):

@@ -60,7 +60,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         facets.plot(facets.place(things), things, x="x")
         .add(so.Dot(pointsize=2, alpha=0.6, edgewidth=0), y="single", marker=facets.knob, legend=False)
         .add(so.Dot(pointsize=4, edgewidth=0), y="mean", marker=facets.knob, legend=False)
-        .share(y="row")
+        .share(y=True)
         .limit(y=(0, None))
     )
     for panel in facets.put(plot, figure, things, "Stream, in order of opening"):

@@ -27,6 +27,8 @@ _ROWS = {
     "Round trip (s),\nninth decile": "round_trip_p90",
     "Round trip (s),\nmedian": "round_trip_median",
 }
+_OF_ONE_RANGE = "Window", "Round trip"
+"""How the names of rows begin that have one range."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -42,5 +44,10 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     caption = source.caption(note, source.interval_note())
     figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)
-    facets.put_over_time(source, points, _ROWS, figure)
+    panels = facets.put_over_time(source, points, _ROWS, figure)
+    for name in _OF_ONE_RANGE:
+        own = [panel.axis for panel in panels if panel.thing.startswith(name)]
+        highest = max(axis.get_ylim()[1] for axis in own)
+        for axis in own:
+            axis.set_ylim(0, highest)
     return figure, points, caption

@@ -164,8 +164,8 @@ class Facets:
 
     def put_over_time(
         self, source: Source, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure
-    ) -> None:
-        """Draw ``rows`` (a number of ``points`` by its name) against the simulated ``second``.
+    ) -> list[Panel]:
+        """Draw ``rows`` (a number of ``points`` by its name) against the ``second`` of a run.
 
         Bands of several levels would cover one another: a few intervals stand side by side in their place.
         """
@@ -180,10 +180,11 @@ class Facets:
             .share(y="row")
             .limit(y=(0, None))
         )
-        self.put(plot, figure, things, "Simulated time (s)")
+        panels = self.put(plot, figure, things, "Time since the start (s)")
         said = source.band_words()
         interval = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=7, label=said)
         self.legend(figure, marker=True, more=[interval] if said else [])
+        return panels
 
     def _with_intervals(self, points: pl.DataFrame) -> pl.DataFrame:
         """``points`` with the place ``beside`` of an interval, at some of their seconds alone."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import polars as pl
@@ -19,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import level_name, looks
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, canvas
+from plotting.drawing.style import COLUMN_WIDTH_IN, canvas, nothing
 
 KIND = "web"
 ROWS = {
@@ -49,18 +48,16 @@ class ContrastPanel:
             own = self.points.filter(at=level).with_columns(x=pl.col("size") * beside)
             yield drawn.colour, drawn.marker, own
 
-    def mark(self, value: str, missing: str) -> bool:
+    def mark(self, value: str, missing: str) -> None:
         """Draw ``value`` with the interval from ``value_low`` to ``value_high`` at each scale that has one;
-        write ``missing``, and return False, where no scale has."""
+        write ``missing`` where no scale has."""
         if self.points[value].is_null().all():
             say_nothing_is_here(self.axis, missing)
-            return False
         for colour, marker, every in self.lines():
             own = every.filter(pl.col(value).is_not_null())
             self.axis.vlines(own["x"], own[f"{value}_low"], own[f"{value}_high"], color=colour, linewidth=1.1)
             self.axis.plot(own["x"], own[value], color=colour, linewidth=0.6, alpha=0.5)
             self.axis.scatter(own["x"], own[value], 14, color=colour, marker=marker, linewidths=0.4, zorder=5)
-        return True
 
 
 def points_of(source: Source) -> pl.DataFrame:
@@ -80,28 +77,38 @@ def points_of(source: Source) -> pl.DataFrame:
     )
 
 
-def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[ContrastPanel]]:
-    """The figure with an empty panel for each contrast and time, which have their titles and legends."""
+def panels(
+    source: Source, points: pl.DataFrame, value: str, note: str, missing: str
+) -> tuple[Figure, list[ContrastPanel], str]:
+    """A panel of ``value`` for each contrast and each time that has any, all with one range; and the caption.
+
+    ``note`` says what is drawn, ``missing`` why a time or a panel has none.
+    """
     contrasts = points.select("knob", "from", "to").unique(maintain_order=True).sort("knob").rows()
-    figure = canvas(COLUMN_WIDTH_IN, 0.75 + _ROW_IN * len(ROWS), caption)
-    axes = figure.subplots(len(ROWS), len(contrasts), sharex=True, squeeze=False)
+    times = set(points.filter(pl.col(value).is_not_null()).select("metric", "estimand").iter_rows())
+    rows = {name: time for name, time in ROWS.items() if time in times}
+    left_out = [name.replace("\n", " ") for name in ROWS if name not in rows]
+    notes = [f"{missing[0].upper()}{missing[1:]}: {'; '.join(left_out).lower()}."] if left_out else []
+    caption = source.caption(note, *notes)
+    if not rows:
+        return nothing(f"{missing[0].upper()}{missing[1:]}", points, caption)[0], [], caption
+    figure = canvas(COLUMN_WIDTH_IN, 0.75 + _ROW_IN * len(rows), caption, *notes)
+    axes = figure.subplots(len(rows), len(contrasts), sharex=True, sharey=True, squeeze=False)
     found = []
-    for (time, (metric, estimand)), (column, (knob, one, other)) in product(
-        ROWS.items(), enumerate(contrasts)
-    ):
-        axis = axes[list(ROWS).index(time), column]
-        own = points.filter(pl.col("from") == one, metric=metric, estimand=estimand, knob=knob, to=other)
-        panel = ContrastPanel(axis, own)
-        if axis in axes[0]:
-            _head(panel, f"{level_name(one)} → {level_name(other)}")
-        if column == 0:
-            axis.set_ylabel(time)
-        found.append(panel)
+    for (time, (metric, estimand)), line in zip(rows.items(), axes, strict=True):
+        line[0].set_ylabel(time)
+        for axis, (knob, one, other) in zip(line, contrasts, strict=True):
+            own = points.filter(pl.col("from") == one, metric=metric, estimand=estimand, knob=knob, to=other)
+            panel = ContrastPanel(axis, own)
+            if axis in axes[0]:
+                _head(panel, f"{level_name(one)} → {level_name(other)}")
+            panel.mark(value, missing)
+            found.append(panel)
     for axis in axes[-1]:
         axis.set_xlabel("Scale")
         axis.tick_params(axis="x", rotation=45)
     _scale_axis(axes[-1, 0], sorted(set(points["size"])))
-    return figure, found
+    return figure, found, caption
 
 
 def _head(panel: ContrastPanel, contrast: str) -> None:

@@ -218,7 +218,8 @@ def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(su
         effects, points, _ = scale_effect.draw(source)
         assert len(points) and _notes(effects) == []
         spreads, points, _ = scale_spread.draw(source)
-        assert points.is_empty() and _notes(spreads) == ["no spread"] * len(effects.axes)
+        assert points.is_empty() and not spreads.axes
+        assert "No spread" in [text.get_text() for text in spreads.texts]
         spreads.savefig(tmp_path / "spreads.png")
 
 
@@ -230,11 +231,14 @@ def test_where_one_scale_has_a_spread_it_is_drawn(summary, tmp_path):
     assert set(points["size"]) == {0.003} and _notes(spreads) == []
 
 
-def test_effects_that_no_network_has_are_not_reached(summary, tmp_path):
-    ratios = (pl.lit(None, pl.Float64).alias(column) for column in ("ratio", *_ends("ratio")))
+def test_a_time_that_no_network_has_is_in_the_caption_and_has_no_panel(summary, tmp_path):
+    slowest = pl.col("estimand") == "p90"
+    ratios = (pl.when(~slowest).then(column).alias(column) for column in ("ratio", *_ends("ratio")))
     with style():
-        effects, _, _ = scale_effect.draw(_drawn_from(summary, tmp_path, *ratios))
-    assert _notes(effects) == ["not reached"] * len(effects.axes)
+        effects, _, caption = scale_effect.draw(_drawn_from(summary, tmp_path, *ratios))
+    assert "Not reached: last byte, 90th percentile" in caption
+    assert all("90th" not in axis.get_ylabel() for axis in effects.axes)
+    assert len({axis.get_ylim() for axis in effects.axes}) == 1, "panels have one range"
 
 
 def _drawn_from(summary: Summary, folder: Path, *columns: pl.Expr) -> Source:
