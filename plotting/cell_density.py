@@ -43,13 +43,13 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         f"{seed}: {span(counts.to_list(), ',')} cells per panel. Lines: medians, as means over networks.",
         load_note(source),
     )
-    hosts = {f"In {host} (ms)": host for host in hosts_of(points)}
+    hosts = {f"Time in {host} (ms)": host for host in hosts_of(points)}
     things = {name: points.filter(host=host) for name, host in hosts.items()}
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(things) * len(facets.rows), caption)
     shades = LogNorm(1, max(*points["cell_count"].to_list(), 2))
     plot = facets.plot(facets.place(things), things, x="second", y="least_ms", color="host")
-    for panel in facets.put(plot, figure, things, "Time (s)"):
+    for panel in facets.put(plot, figure, things, "Time since the start (s)"):
         _density(panel.axis, at_levels(things[panel.thing], panel.levels), points, shades)
         own = at_levels(times, panel.levels).filter(host=hosts[panel.thing])
         for median_ms in section(own, "all", ANY, TOTAL)["median_ms"]:

@@ -40,6 +40,8 @@ _BARS = {
     "quiet, RELAY_EARLY": ("quiet", "relay_early"),
 }
 """The bars of a variant: the kind of circuits and the command of each."""
+_LEAST_SHARE = 1e-3
+"""Of the longest bar of a relay: a stage that nowhere takes more cannot be seen, and is not in the legend."""
 _ROOM = 1.4
 """An axis is so many times as long as its longest bar, for the number behind that."""
 
@@ -55,6 +57,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         load_note(source),
     )
     there = {name: cells for name, cells in _BARS.items() if section(times, *cells, TOTAL).height}
+    if "quiet, RELAY_EARLY" not in there:
+        there.pop("quiet, RELAY", None)
     bars = [
         section(times, *cells, stage).with_columns(bar=pl.lit(name))
         for (name, cells), stage in product(there.items(), STAGES)
@@ -80,5 +84,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             said = " none" if mean is None else f" {milliseconds(mean)}"
             panel.axis.text(mean or 0, place, said, va="center", size=SMALL_PT, color=GREY)
         panel.axis.set_xlim(0, _ROOM * reach[panel.thing])
-    legend_above(figure, [Patch(color=_LOOKS[stage][0], label=_LOOKS[stage][1]) for stage in STAGES], 1.2)
+    seen = set(pl.concat(bars).filter(pl.col("mean_ms") > _LEAST_SHARE * min(reach.values()))["stage"])
+    shown = [Patch(color=_LOOKS[stage][0], label=_LOOKS[stage][1]) for stage in STAGES if stage in seen]
+    legend_above(figure, shown, 1.2)
     return figure, times, caption

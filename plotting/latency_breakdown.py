@@ -11,7 +11,7 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import as_pandas, levels_text
-from plotting.drawing.source import Source
+from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
 from torsweep.runsets.reading import at_levels
@@ -53,6 +53,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             whole_s = next(iter(at_levels(points, variant).filter(kind=kind)["whole_ms"] / 1000), None)
             said = " none followed" if whole_s is None else f" {whole_s:.2f}"
             axis.text(whole_s or 0, place, said, va="center", size=SMALL_PT, color=GREY)
+        axis.set_title(f"{kind_title(kind)} clients")
         axis.margins(x=0.14)
         axis.set_xlim(left=0)
     legend(figure, seen(points))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from plotting.drawing.axes import log_ticks
 from plotting.drawing.scales import panels, points_of
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY
@@ -38,7 +39,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for _, _, line in panel.lines():
             root = line["size"], line["spread_by_root"]
             panel.axis.plot(*root, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
-        panel.axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=20))
+    for panel in drawn:
+        panel.axis.yaxis.set_major_locator(log_ticks(*panel.axis.get_ylim()))
         panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}"))
         panel.axis.yaxis.set_minor_formatter(NullFormatter())
     return figure, points.drop_nulls("spread"), caption

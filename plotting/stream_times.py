@@ -24,8 +24,10 @@ HOW_TO_READ = (
 )
 NEEDS = ("shares", "outcomes")
 
-_BESIDE = 0.3
-"""How far the marks of two levels stand apart, so that none covers another."""
+_BESIDE = 0.6
+"""How far the marks of the first and the last level stand apart, so that none covers another, and each is
+nearer to its own stream than to the next."""
+_MOST_TICKS = 15
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -39,8 +41,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     others = [knob for knob in knobs if knob != facets.knob]
     shared = pl.col(facets.knob).n_unique().over([*others, "seed"])
     every = every.filter(shared == shared.max().over(others) if others else shared == shared.max())
-    middle = (len(facets.levels) - 1) / 2
-    beside = {level: _BESIDE * (number - middle) for number, level in enumerate(facets.levels)}
+    last = max(len(facets.levels) - 1, 1)
+    beside = {level: _BESIDE * (number / last - 0.5) for number, level in enumerate(facets.levels)}
     aside = pl.col(facets.knob).replace_strict(beside, return_dtype=pl.Float64)
     placed = every.with_columns(x=pl.col("opened") + aside)
     means = placed.group_by([*knobs, "opened", "x"], maintain_order=True).agg(pl.col("completed_s").mean())
@@ -64,6 +66,6 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .limit(y=(0, None))
     )
     for panel in facets.put(plot, figure, things, "Stream, in order of opening"):
-        panel.axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    facets.legend(figure, marker=True)
+        panel.axis.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS, integer=True))
+    facets.legend(figure, marker=True, lines=False)
     return figure, means.drop("x"), caption

@@ -75,20 +75,25 @@ def share_axis(axis: Axes) -> None:
     axis.set(yticks=[0, 0.25, 0.5, 0.75, 1], ylim=(0, 1.02))
 
 
-def plain_log_ticks(axis: Axes) -> None:
-    """Three to five ticks on the logarithmic x axis: powers of ten with 2 and 5, or what is round."""
-    low, high = axis.get_xlim()
+def log_ticks(low: float, high: float) -> FixedLocator:
+    """Three to five ticks of a logarithmic axis: powers of ten with 2 and 5, or what is round."""
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = np.sort(np.outer(decades, steps).ravel())
         ticks = ticks[(ticks >= low) & (ticks <= high)]
         if len(ticks) <= MOST:
             break
-    if len(ticks) < 3:
-        locator = MaxNLocator(MOST - 1, steps=[1, 2, 5, 10])
-        round_ones = np.asarray(locator.tick_values(low, high), dtype=float)
-        ticks = round_ones[(round_ones >= low) & (round_ones <= high)]
-    axis.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
+    intervals = MOST - 1
+    while len(ticks) < 3:
+        round_ones = MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high)
+        ticks = np.array([one for one in round_ones if low <= one <= high])
+        intervals += 1
+    return FixedLocator(ticks.tolist())
+
+
+def plain_log_ticks(axis: Axes) -> None:
+    """The ticks of :func:`log_ticks` on the x axis."""
+    axis.xaxis.set_major_locator(log_ticks(*axis.get_xlim()))
     axis.xaxis.set_major_formatter(seconds_formatter())
     axis.xaxis.set_minor_formatter(NullFormatter())
 

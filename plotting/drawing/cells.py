@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.source import Source
 from plotting.drawing.style import nothing
-from torsweep.stats.cells.times import ANY, SECTION
+from torsweep.stats.cells.times import ANY, LEAST_DECADE, SECTION
 
 
 def section(times: pl.DataFrame, circuits: str, command: str, stage: str) -> pl.DataFrame:
@@ -44,7 +44,10 @@ def span(values: Sequence[float], form: str) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """A time in ms with three digits and no exponent: 0.0123, 15.6, 2,140."""
+    """A time in ms with three digits and no exponent: < 0.001, 0.0123, 15.6, 2,140."""
+    least = 10.0**LEAST_DECADE
+    if value < least:
+        return f"< {least:g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -173,7 +173,7 @@ class Facets:
         things = {name: band_of(placed, number) for name, number in rows.items()}
         beside = {"x": "beside", "color": self.knob}
         plot = (
-            self.plot(self.place(things), things, x="second", y="mean")
+            self.plot(self.place(things), things, x="aside", y="mean")
             .add(so.Line(linewidth=1), legend=False)
             .add(so.Range(linewidth=0.9, linestyle="-"), ymin="low", ymax="high", legend=False, **beside)
             .add(MARK, marker=self.knob, legend=False, **beside)
@@ -187,15 +187,16 @@ class Facets:
         return panels
 
     def _with_intervals(self, points: pl.DataFrame) -> pl.DataFrame:
-        """``points`` with the place ``beside`` of an interval, at some of their seconds alone."""
+        """``points`` with their place ``aside`` of those of other levels, within the time that a point is
+        of; and that ``beside`` of an interval, at some of their seconds alone."""
         seconds = points["second"].unique().sort()
         some = seconds.gather_every(-(-len(seconds) // MOST_INTERVALS))
-        share = min(0.15, 0.6 / len(self.levels))
-        apart = float(some[1] - some[0]) * share if len(some) > 1 else 0.0
+        apart = float(seconds[1] - seconds[0]) * min(0.2, 0.8 / len(self.levels)) if len(seconds) > 1 else 0.0
         middle = (len(self.levels) - 1) / 2
-        aside = {level: apart * (number - middle) for number, level in enumerate(self.levels)}
-        place = pl.col("second") + pl.col(self.knob).replace_strict(aside, return_dtype=pl.Float64)
-        return points.with_columns(beside=pl.when(pl.col("second").is_in(some.implode())).then(place))
+        places = {level: apart * (number - middle) for number, level in enumerate(self.levels)}
+        aside = pl.col("second") + pl.col(self.knob).replace_strict(places, return_dtype=pl.Float64)
+        among = pl.col("second").is_in(some.implode())
+        return points.with_columns(aside=aside, beside=pl.when(among).then(aside))
 
     def of_bands(self, source: Source, said: str | None = None) -> list[Patch]:
         """What names bands in a legend, as ``said``; nothing of one network, which has none."""
@@ -209,14 +210,19 @@ class Facets:
         marker: bool = False,
         more: Iterable[Any] = (),
         dashed: bool = True,
+        lines: bool = True,
         levels: Sequence[str] | None = None,
     ) -> None:
-        """One legend of the colour's ``levels``, or of all, and of ``more``, above the panels."""
+        """One legend of the colour's ``levels``, or of all, and of ``more``, above the panels.
+
+        What is drawn without ``lines`` has marks alone.
+        """
         handles: list[Any] = []
         for level in self.levels if levels is None else levels:
             drawn = self.looks[level]
             line = Line2D([], [], color=drawn.colour, label=level_name(level))
-            line.set(linestyle=drawn.dashes if dashed else "-", marker=drawn.marker if marker else "")
+            dashes = drawn.dashes if dashed else "-"
+            line.set(linestyle=dashes if lines else "", marker=drawn.marker if marker else "")
             line.set_markersize(3)
             handles.append(line)
         handles += more

@@ -90,9 +90,14 @@ def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
 
 
 def can_show_text(row: Row) -> str:
-    """``24 %, 16: 17 %``: the change that these networks, and that twice as many like them, show."""
-    sizes = [f"{number}: {size_text(size)}" for number, size in row.can_show.items()]
-    return ", ".join([sizes[0].partition(": ")[2], *sizes[1:2]]) if sizes else "–"
+    """``24 %, 16: 17 %``: the change that these networks, and that twice as many like them, show; where these
+    show none below 100 %, those of more networks alone: ``8: 24 %, 16: 17 %``."""
+    sizes = [
+        size_text(size) if number == row.interval.networks else f"{number}: {size_text(size)}"
+        for number, size in row.can_show.items()
+        if size < 1
+    ]
+    return ", ".join(sizes[:2]) or "–"
 
 
 def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
@@ -104,7 +109,8 @@ def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for name in MEASURES_HEADER:
         in_the_middle = name in ("change", "interval")
-        table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=name == "measure")
+        whole = name in ("measure", "interval")
+        table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=whole)
     table.add_column("can show" if narrow else CAN_SHOW)
     for kind, of_kind in groupby(rows, key=lambda row: row.kind):
         if narrow:

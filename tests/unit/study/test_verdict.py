@@ -34,6 +34,8 @@ def test_a_row_says_change_milliseconds_interval_and_verdict() -> None:
 def test_a_row_says_what_so_many_networks_can_show() -> None:
     able = replace(row(-0.1, 0.1), can_show={8: 0.24, 16: 0.17, 32: 0.052})
     assert can_show_text(able) == "24 %, 16: 17 %"
+    too_few = replace(row(-0.1, 0.1), can_show={16: 1.7, 32: 0.052})
+    assert can_show_text(too_few) == "32: 5.2 %", "fewer promise nothing below 100 %"
 
 
 @pytest.mark.parametrize(("width", "headings"), [(80, 2), (110, 1)])
