@@ -41,11 +41,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.35 * len(facets.rows), caption)
     percent, slices = 100 * pl.col("share"), pl.col("slice").str.replace("-", "–")
-    things = {
-        "Share (%), mean in s above": points.filter(pl.col("whole_ms") > 0).with_columns(
-            percent=percent, slice=slices
-        )
-    }
+    known = points.filter(pl.col("whole_ms") > 0).with_columns(percent=percent, slice=slices)
+    things = {"Share (%);\nabove: mean (s)": known}
     plot = (
         facets.plot(facets.place(things), things, x="slice", y="percent", color="group")
         .add(BAR, so.Stack(), orient="x", legend=False)

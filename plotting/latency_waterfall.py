@@ -21,8 +21,8 @@ HOW_TO_READ = (
     "place where it was spent. Time runs to the right."
 )
 NEEDS = ("breakdown_path", "outcomes")
-_LEAST_MS = 0.5
-"""Shorter pieces cannot be seen, and are not in the legend."""
+_LEAST_SHARE = 2e-3
+"""Of the longest download: shorter pieces cannot be seen, and are not in the legend."""
 # Without smoothing, neighbouring pieces of one group have no seam between them.
 _PIECE = so.Range(linewidth=8, linestyle="-", artist_kws={"antialiaseds": [False], "capstyle": "butt"})
 
@@ -50,5 +50,6 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     for panel in facets.put(plot, figure, things, "Since the download was opened (s)", "none followed"):
         panel.axis.grid(visible=True, axis="y")
-    legend(figure, set(pieces.filter(pl.col("duration_ms") > _LEAST_MS)["group"]))
+    seen = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_SHARE * pl.col("end").max())
+    legend(figure, set(seen["group"]))
     return figure, points, caption
