@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Programs in Rust: one folder each in the workspace at the root.
 PROGRAMS := $(patsubst %/Cargo.toml,%,$(wildcard */Cargo.toml))
-PROGRAM_SOURCES := Cargo.toml Cargo.lock $(wildcard */Cargo.toml */build.rs) \
+PROGRAM_SOURCES := Cargo.toml Cargo.lock src/torsweep/engines/tables.json $(wildcard */Cargo.toml */build.rs) \
 	$(shell find $(addsuffix /src,$(PROGRAMS)) -name '*.rs')
 CORES ?= $(shell nproc)
 # Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model unless CONFIG

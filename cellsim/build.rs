@@ -17,6 +17,10 @@ fn main() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
+    // Outside the package: the columns that Python reads too.
+    let columns = root.join("../src/torsweep/engines/tables.json");
+    println!("cargo:rerun-if-changed={}", columns.display());
+    add(&fs::read(columns).expect("the declared columns"));
     for file in &files {
         let name = file.strip_prefix(&root).expect("a file of this package").to_string_lossy();
         add(name.replace('\\', "/").as_bytes());

@@ -71,7 +71,7 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
 /// The SHA-256 of each table in `folder`, by the name of its file.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
-    for name in TABLES.map(|(name, _)| file_name(name)) {
+    for name in TABLES.map(file_name) {
         let path = folder.join(&name);
         if path.exists() {
             let sum = sha256_of_file(&path).map_err(|error| Error::output(path.display(), error))?;

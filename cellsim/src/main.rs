@@ -1,6 +1,5 @@
-//! `cellsim run RUN_DIR`: run what a run directory describes. `cellsim schema`: the columns of its tables, as JSON.
+//! `cellsim run RUN_DIR`: run what a run directory describes.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -8,7 +7,6 @@ use std::panic::{self, PanicHookInfo};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
-use cellsim::columns::TABLES;
 use cellsim::error::Error;
 use clap::{Parser, Subcommand};
 
@@ -30,8 +28,6 @@ enum Command {
         #[arg(long)]
         progress: bool,
     },
-    /// Print the columns of the tables that a run leaves, as JSON.
-    Schema,
 }
 
 fn main() -> ExitCode {
@@ -64,17 +60,9 @@ fn ask_for_large_pages() {
 }
 
 fn execute(command: &Command) -> Result<(), Error> {
-    match command {
-        Command::Run { run_dir, progress } => {
-            ask_for_large_pages();
-            cellsim::directory::run(run_dir, *progress)
-        }
-        Command::Schema => {
-            let tables: BTreeMap<_, _> = TABLES.into_iter().collect();
-            let text = serde_json::to_string_pretty(&tables).expect("names and columns");
-            writeln!(io::stdout(), "{text}").map_err(|error| Error::output("standard output", error))
-        }
-    }
+    let Command::Run { run_dir, progress } = command;
+    ask_for_large_pages();
+    cellsim::directory::run(run_dir, *progress)
 }
 
 /// A line on standard error, where there is one to take it.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::breakdown::Byte;
 use crate::cells::CELL_BYTES;
-use crate::columns::{TABLES, file_name};
+use crate::columns::{TABLES, declared, file_name};
 use crate::counts::signed;
 use crate::error::Error;
 use crate::spec::CellPoint;
@@ -28,7 +28,7 @@ pub struct StreamRow<'a> {
     pub server: &'a str,
     /// Number of the circuit it was last on, if it was on any.
     pub circuit: Option<u64>,
-    /// Its number among the client's downloads, from 1.
+    /// The download's number, counted per client from 1.
     pub stream: u64,
     /// When its SOCKS connection opened.
     pub start: Time,
@@ -56,7 +56,7 @@ pub struct StreamRow<'a> {
 
 /// What a relay did in a second, and what it held at its end.
 pub struct RelayRow<'a> {
-    /// Its name.
+    /// The relay's name.
     pub relay: &'a str,
     /// Bytes read, as its bucket counts them.
     pub bytes_in: u64,
@@ -74,7 +74,7 @@ pub struct RelayRow<'a> {
 pub struct CircuitRow<'a> {
     /// The client's name.
     pub client: &'a str,
-    /// Its number in the run.
+    /// The circuit's number in the run.
     pub circuit: u64,
     /// When the client began to build it.
     pub launched: Time,
@@ -132,7 +132,7 @@ pub struct PieceRow<'a> {
     pub stream: u64,
     /// Which byte.
     pub byte: Byte,
-    /// Its place in the byte's timeline, from 1.
+    /// The piece's place in the byte's timeline, from 1.
     pub step: u64,
     /// What is recorded.
     pub piece: &'a Piece,
@@ -170,19 +170,19 @@ impl Recorder {
     /// # Errors
     /// A folder that takes no files.
     pub fn create(folder: &Path, traced: bool) -> Result<Self, Error> {
-        let table = |(name, fields): (&str, _)| Table::create(&folder.join(file_name(name)), name, fields);
-        let [streams, relays, progress, circuits, received, wire, round_trips, cells, breakdown] = TABLES;
-        let if_traced = |of| if traced { table(of).map(Some) } else { Ok(None) };
+        let columns = declared();
+        let table = |name: &str| Table::create(&folder.join(file_name(name)), name, &columns[name]);
+        let if_traced = |name| traced.then(|| table(name)).transpose();
         Ok(Self {
-            streams: Some(table(streams)?),
-            relays: Some(table(relays)?),
-            progress: Some(table(progress)?),
-            circuits: Some(table(circuits)?),
-            received: Some(table(received)?),
-            wire: Some(table(wire)?),
-            round_trips: Some(table(round_trips)?),
-            cells: if_traced(cells)?,
-            breakdown: if_traced(breakdown)?,
+            streams: Some(table("streams")?),
+            relays: Some(table("relays")?),
+            progress: Some(table("progress")?),
+            circuits: Some(table("circuits")?),
+            received: Some(table("received")?),
+            wire: Some(table("wire")?),
+            round_trips: Some(table("round_trips")?),
+            cells: if_traced("cells")?,
+            breakdown: if_traced("breakdown")?,
         })
     }
 

@@ -12,7 +12,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
-use serde::Serialize;
 
 use crate::error::Error;
 
@@ -20,29 +19,23 @@ use crate::error::Error;
 const ROWS_PER_GROUP: usize = 65_536;
 
 /// What the values of a column are.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A whole number of 32 bits.
-    #[serde(rename = "int32")]
     I32,
     /// A whole number of 64 bits.
-    #[serde(rename = "int64")]
     I64,
     /// UTF-8.
-    #[serde(rename = "string")]
     Text,
     /// Yes or no.
-    #[serde(rename = "bool")]
     Bool,
 }
 
 /// A column of a table's schema.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     name: &'static str,
-    #[serde(rename = "type")]
     kind: Kind,
-    #[serde(rename = "nullable")]
     optional: bool,
 }
 
@@ -57,7 +50,7 @@ impl Field {
         Self { name, kind, optional: true }
     }
 
-    /// Its line in a schema, in the language of Parquet's messages.
+    /// The column's line in a schema, in the language of Parquet's messages.
     fn line(&self) -> String {
         let repetition = if self.optional { "optional" } else { "required" };
         match self.kind {
@@ -86,13 +79,13 @@ enum Values {
 /// One value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// Of a column of 32-bit numbers.
+    /// A 32-bit number.
     I32(i32),
-    /// Of a column of 64-bit numbers.
+    /// A 64-bit number.
     I64(i64),
-    /// Of a column of texts.
+    /// A text.
     Text(&'a str),
-    /// Of a column of yes and no.
+    /// Yes or no.
     Bool(bool),
     /// Missing.
     None,

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from tests.synthetic import Size, streams
-from torsweep.engines.table_schema import STREAMS, validate, with_later_columns
+from torsweep.engines import table_files, table_schema
+from torsweep.engines.table_schema import SCHEMAS, STREAMS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 
 FILE = Path("run/streams.parquet")
@@ -17,6 +18,12 @@ FILE = Path("run/streams.parquet")
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
     return streams({}, 1, Size(5, 2))
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_a_declared_table_has_the_constant_and_the_file_of_its_name(schema: TableSchema) -> None:
+    assert getattr(table_schema, schema.name.upper()) is schema
+    assert getattr(table_files, f"{schema.name.upper()}_FILE") == schema.file
 
 
 @pytest.mark.parametrize(
