@@ -25,6 +25,7 @@ from torsweep.config.reading import (
     suggestion,
     validate,
 )
+from torsweep.config.traffic import CLIENT_GROUPS, KINDS, ONION
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
@@ -268,19 +269,11 @@ class NetworkConfig(Section):
         return _scaled(self.relays, self.scale)
 
     @property
-    def web_client_count(self) -> int:
-        """Web clients after scaling by ``load`` and ``scale``, half a client rounded up."""
-        return _scaled(self.web_clients, self.load, self.scale)
-
-    @property
-    def bulk_client_count(self) -> int:
-        """Bulk clients after scaling by ``load`` and ``scale``, half a client rounded up."""
-        return _scaled(self.bulk_clients, self.load, self.scale)
-
-    @property
-    def onion_client_count(self) -> int:
-        """Clients of onion services after scaling by ``load`` and ``scale``, half a client rounded up."""
-        return _scaled(self.onion_clients, self.load, self.scale)
+    def client_counts(self) -> dict[str, int]:
+        """Clients by group: those of an experiment's traffic after scaling by ``load`` and ``scale``, half a
+        client rounded up; others as they are."""
+        counts = {group: getattr(self, f"{group}_clients") for group in CLIENT_GROUPS}
+        return counts | {kind: _scaled(counts[kind], self.load, self.scale) for kind in KINDS}
 
     @property
     def server_count(self) -> int:
@@ -296,13 +289,12 @@ class NetworkConfig(Section):
     @property
     def client_count(self) -> int:
         """All clients, all but perf clients after scaling."""
-        sampled = self.web_client_count + self.bulk_client_count + self.onion_client_count
-        return sampled + self.perf_clients + self.markov_clients
+        return sum(self.client_counts.values()) + self.markov_clients
 
     @property
     def client_tor_count(self) -> int:
         """All tors of clients."""
-        shared = (self.web_client_count, self.bulk_client_count)
+        shared = [self.client_counts[kind] for kind in KINDS if kind != ONION]
         tors = sum(-(-count // self.clients_per_tor) for count in shared)
         return self.client_count - sum(shared) + tors
 

@@ -31,6 +31,9 @@ AnyKind = Literal[ClientKind, PerfKind, GivenKind]
 KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 """All kinds of client, in the order in which tables and figures show them."""
 
+USUAL_KINDS: tuple[ClientKind, ...] = ("web", "bulk")
+"""The kinds that a network is described by even where it has none of them."""
+
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
 ONION: ClientKind = "onion"
@@ -38,6 +41,9 @@ ONION_SUFFIX = ".onion"
 """How addresses of onion services end."""
 
 PERF, MARKOV = get_args(GivenKind)
+
+CLIENT_GROUPS: Mapping[str, tuple[AnyKind, ...]] = {**{kind: (kind,) for kind in KINDS}, PERF: PERF_KINDS}
+"""The kinds of the clients that a network's configuration counts as one (``web_clients``)."""
 
 KIND_NAMES: Mapping[str, str] = {
     "web": "web",

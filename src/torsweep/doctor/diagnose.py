@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.config.traffic import CLIENT_GROUPS
 from torsweep.engines.contract import Demand, Engine
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.selection import problems, required_tools
@@ -90,7 +91,8 @@ def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tupl
 
 def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
     """What a network of ``hundredths`` of the size lacks first; empty when it fits."""
-    counts = ("relays", "web_clients", "bulk_clients", "perf_clients", "servers", "authorities")
+    clients = (f"{group}_clients" for group in CLIENT_GROUPS)
+    counts = ("relays", *clients, "servers", "authorities")
     sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
     grown = network.model_copy(update=sizes)
     if grown.host_count > MOST_NODES:

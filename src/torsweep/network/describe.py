@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
+from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_KINDS, ClientTraffic, Traffic
 from torsweep.formats.files import MIB
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.load import (
@@ -111,7 +111,9 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
     Without web clients that pause its regime says nothing of demand.
     """
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
-    perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
+    groups = {
+        group: sum(len(network.clients_of(kind)) for kind in kinds) for group, kinds in CLIENT_GROUPS.items()
+    }
     rtt_ms = rtt_samples_ms(network, latencies)
     chances = path_chances(network)
     round_trip_s = _round_trip_s(rtt_ms)
@@ -128,10 +130,7 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
         hosts={
             "relays": len(network.relays),
             "authorities": len(network.authorities),
-            "web clients": len(kinds["web"]),
-            "bulk clients": len(kinds["bulk"]),
-            **({"onion clients": len(kinds["onion"])} if kinds["onion"] else {}),
-            **({"perf clients": perf_clients} if perf_clients else {}),
+            **{f"{group} clients": count for group, count in groups.items() if count or group in USUAL_KINDS},
             "servers": len(network.servers),
         },
         positions={position: _capacity(network, position) for position in POSITIONS},

@@ -171,14 +171,14 @@ def _authorities(
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:
-    counts = {kind: getattr(config, f"{kind}_client_count") for kind in KINDS}
     clients: list[Client] = []
     for kind in KINDS:
+        count = config.client_counts[kind]
         each = 1 if kind == ONION else config.clients_per_tor
-        tors = -(-counts[kind] // each)
-        down, up = rates(kind, counts[kind])
+        tors = -(-count // each)
+        down, up = rates(kind, count)
         for tor, at in enumerate(places(kind, tors)):
-            users = range(tor * each, min((tor + 1) * each, counts[kind]))
+            users = range(tor * each, min((tor + 1) * each, count))
             link = {"down_bytes_per_s": int(down[users].sum()), "up_bytes_per_s": int(up[users].sum())}
             clients += [
                 Client(

@@ -14,7 +14,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experim
 from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import RefusedValue
-from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.config.traffic import CLIENT_GROUPS, KINDS
 from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
@@ -128,22 +128,22 @@ def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN)
 
 
 def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
-    counts: dict[str, int] = {kind: getattr(config, f"{kind}_client_count") for kind in KINDS}
+    counts = config.client_counts
     file = network_path(experiment.network)
-    for kind, count in counts.items():
-        if count and kind not in experiment.traffic.kinds:
+    for kind in KINDS:
+        if counts[kind] and kind not in experiment.traffic.kinds:
             raise InputError(
                 f"experiment {experiment.name} does not say what {kind} clients do",
                 file=file,
                 key=f"{kind}_clients",
-                value=count,
+                value=counts[kind],
                 accepted="0",
             )
-    counts["perf"] = config.perf_clients
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.
-        clients = "perf" if claim.get("kind") in PERF_KINDS else str(claim.get("kind"))
-        if clients in counts and not counts[clients]:
+        asked = claim.get("kind")
+        clients = next((group for group, kinds in CLIENT_GROUPS.items() if asked in kinds), "")
+        if clients and not counts[clients]:
             raise InputError(
                 f"claim {claim.get('id')} of experiment {experiment.name} is about {clients} clients",
                 file=file,

@@ -14,7 +14,7 @@ from typing import get_args
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.config.traffic import KINDS, ONION
+from torsweep.config.traffic import ONION
 from torsweep.config.where import Role, Where
 from torsweep.errors import InputError
 from torsweep.study.backtested import backtest_notes
@@ -203,8 +203,7 @@ def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role 
     counts: dict[str, tuple[Role, int]] = {
         "authority": ("authority", config.authorities),
         "relay": ("relay", config.relay_count),
-        "perf": ("client", config.perf_clients),
-        **{kind: ("client", getattr(config, f"{kind}_client_count")) for kind in KINDS},
+        **{group: ("client", count) for group, count in config.client_counts.items()},
     }
     match = re.fullmatch(r"([a-z]+)([1-9][0-9]{0,8})", name)
     role, many = counts.get(match[1], (None, 0)) if match else (None, 0)

@@ -167,8 +167,8 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
             used.append(_written(run) / (MEASURED_S * usable_bytes_per_s))
             spec = spec.model_copy(update={"seed": repeat_seed(spec.seed)})
     interval = t_interval(used)
-    clients = config.web_client_count, config.bulk_client_count
-    return Step(config.load, *clients, interval.mean, interval.low, interval.high)
+    clients = config.client_counts
+    return Step(config.load, clients["web"], clients["bulk"], interval.mean, interval.low, interval.high)
 
 
 def _written(run: Path) -> int:

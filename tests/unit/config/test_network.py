@@ -21,23 +21,23 @@ def test_every_network_here_is_valid():
 
 def test_load_scales_clients_and_rounds_half_up():
     config = load_network_config("paper", {"load": 0.5})
-    assert (config.web_client_count, config.bulk_client_count) == (475, 25)
+    assert (config.client_counts["web"], config.client_counts["bulk"]) == (475, 25)
     config = load_network_config("ci", {"load": "1.1"})
-    assert (config.web_client_count, config.bulk_client_count) == (105, 6)  # 104.5 and 5.5
+    assert (config.client_counts["web"], config.client_counts["bulk"]) == (105, 6)  # 104.5 and 5.5
     assert config.host_count == 10 + 3 + 105 + 6 + 20
 
 
 def test_scale_shrinks_relays_clients_and_servers_alike():
     config = load_network_config("paper", {"load": 0.5, "scale": 0.3})
     assert (config.relay_count, config.server_count, config.authorities) == (15, 60, 3)
-    assert (config.web_client_count, config.bulk_client_count) == (143, 8)  # 142.5 and 7.5
+    assert (config.client_counts["web"], config.client_counts["bulk"]) == (143, 8)  # 142.5 and 7.5
     assert config.host_count == 15 + 3 + 143 + 8 + 60
 
 
 @given(st.integers(1, 200), st.decimals("0.1", "2", places=2))
 def test_scaling_is_exact_decimal_arithmetic(clients, load):
     config = NetworkConfig(relays=10, web_clients=clients, bulk_clients=200, servers=5, load=float(load))
-    assert config.web_client_count == int(clients * load * 2 + 1) // 2
+    assert config.client_counts["web"] == int(clients * load * 2 + 1) // 2
 
 
 def test_a_tenfold_paper_network_is_allowed():

@@ -60,7 +60,7 @@ def test_a_scale_keeps_positions_bandwidth_weight_and_load(scale: float, whole: 
     assert config.client_count / capacity == pytest.approx(
         full.client_count / usable(whole.relays).sum(), rel=0.04
     )
-    assert config.bulk_client_count / config.client_count == pytest.approx(0.05, abs=0.001)
+    assert config.client_counts["bulk"] / config.client_count == pytest.approx(0.05, abs=0.001)
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.1])

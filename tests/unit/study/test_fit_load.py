@@ -33,8 +33,8 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], float]], 
 
     def put(share: Callable[[int], float]) -> None:
         def play(config: NetworkConfig, seed: int, experiment: object) -> Step:
-            web = config.web_client_count
-            return Step(config.load, web, config.bulk_client_count, share(web), 0.0, 1.0)
+            web = config.client_counts["web"]
+            return Step(config.load, web, config.client_counts["bulk"], share(web), 0.0, 1.0)
 
         monkeypatch.setattr(module, "_play", play)
 
