@@ -29,7 +29,7 @@ pub enum Byte {
 }
 
 impl Byte {
-    /// Its name in tables.
+    /// The byte's name in tables.
     pub fn name(self) -> &'static str {
         ["first", "last"][self as usize]
     }
@@ -43,7 +43,7 @@ pub type Token = (DownloadId, Byte);
 pub struct Followed {
     /// Whose it is.
     pub client: ClientId,
-    /// Its number among the client's.
+    /// The download's number, counted per client.
     pub number: u64,
     /// Client, guard, middle, exit, server.
     pub path: [HostId; 5],

@@ -30,9 +30,9 @@ const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee"
 /// Name and version of a document's format.
 pub type Format = (&'static str, u32);
 
-/// That of `run.json`.
+/// The format of `run.json`.
 pub const RUN: Format = ("torsweep-run", 1);
-/// That of `network.json`.
+/// The format of `network.json`.
 pub const NETWORK: Format = ("torsweep-network", 3);
 
 /// A span of time that a document states in nanoseconds.

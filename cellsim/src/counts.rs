@@ -43,7 +43,7 @@ pub fn whole_part(number: f64) -> u64 {
     number as u64
 }
 
-/// The same, at most 2^16 - 1.
+/// The whole part of `number`: 0 for what is negative or no number, and at most 2^16 - 1.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the fraction is what the caller wants to lose")]
 pub fn small_whole_part(number: f64) -> u16 {

@@ -132,7 +132,7 @@ const ORDER_PLACE: u32 = A_BITS + B_BITS + KIND_BITS;
 const _: () = assert!(OFFSET_PLACE - ORDER_PLACE == 30, "a slot has fewer than 2^30 events");
 
 impl Packed {
-    /// Its order is to be added.
+    /// An event without its order in the slot, which [`Packed::behind`] adds.
     #[inline]
     fn new(time: Time, event: Event) -> Self {
         let offset = time.ns() & ((1 << PERIOD_SHIFT) - 1);
@@ -145,7 +145,7 @@ impl Packed {
         )
     }
 
-    /// The same, which has no order yet, behind `before` events of its slot.
+    /// The event with its order: behind `before` events of its slot.
     #[inline]
     fn behind(self, before: usize) -> Self {
         Self(self.0 | (before as u128) << ORDER_PLACE)

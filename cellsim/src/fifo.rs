@@ -34,7 +34,7 @@ impl<T: Copy + Default> Fifo<T> {
         (self.count > 0).then_some(&self.first)
     }
 
-    /// The same, to be changed.
+    /// The element that leaves next, to be changed.
     pub fn front_mut(&mut self) -> Option<&mut T> {
         (self.count > 0).then_some(&mut self.first)
     }

@@ -119,7 +119,7 @@ impl Places {
 /// Where a host is.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// Its place: a row of the matrix.
+    /// The host's place: a row of the matrix.
     pub place: u32,
     /// What its own access link adds to each round trip, us.
     pub access_us: u32,
@@ -133,13 +133,13 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of hosts at `sites`, each at one of `places`, where no round trip is below `floor_us`, which is at most
+    /// Round trips between hosts at `sites`, each at one of `places`, where no round trip is below `floor_us`, which is at most
     /// [`RTT_MAX_US`].
     pub fn new(places: Places, sites: Vec<Site>, floor_us: u32) -> Self {
         Self { places, sites, floor_us }
     }
 
-    /// The same round trip between any two of so many hosts: for tests.
+    /// One round trip between any two of so many hosts: for tests.
     pub fn constant(hosts: usize, rtt_us: u32) -> Self {
         let places = Places { file: rtt_us.to_le_bytes().into(), data: 0, count: 1 };
         Self::new(places, vec![Site { place: 0, access_us: 0 }; hosts], rtt_us)

@@ -1,18 +1,53 @@
 //! cellsim: Tor at the level of cells, in simulated time.
 //!
-//! A run directory holds `run.json`; [`directory::run`] reads it and the network it names,
-//! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
+//! # What a run is
 //!
-//! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`linux_tcp`] carry bytes,
-//! [`loss`] takes some;
-//! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
-//! of their own; [`path`] chooses relays. On top of these a [`world`] of [`state`] is moved by its processes:
-//! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)
-//! and `circuits` and `client` (downloads). Each module's header says what it leaves out and who could
-//! notice.
+//! A run directory holds `run.json`. [`directory::run`] reads it and the network it names, builds a
+//! [`world::World`], moves it through time, and leaves tables ([`recorder`]) and a provenance behind. Time is in
+//! integer nanoseconds ([`time`]). No wall clock, no address and no hash decides anything: the same `run.json`
+//! gives the same bytes.
 //!
-//! Time is in integer nanoseconds ([`time`]). No wall clock, no address and no hash decides anything: the same
-//! `run.json` gives the same bytes.
+//! # What a world is
+//!
+//! A world is the time, a queue of future [`events`], and tables whose rows name each other by number ([`ids`]):
+//!
+//! - The network has hosts and pipes. A host has an up-link and a down-link ([`link`]). A pipe is one direction of
+//!   a connection: the program's output buffer, the state of TCP ([`linux_tcp`]), and the cells that its bytes
+//!   mean ([`cells`]).
+//! - Tor has relays, clients, circuits, circuit queues, edges and downloads. An edge is a stream as the exit sees
+//!   it, a download is the same stream as its client sees it.
+//!
+//! [`world::World::run_until`] takes the next event and calls the function that handles it, until the time is
+//! over. A handler changes rows and adds events; nothing else happens between two events. To follow a run, begin
+//! there and look up the event in [`events::Event`].
+//!
+//! # The way of a cell
+//!
+//! The modules below `world` are in the order in which a cell on its way to the client meets them:
+//!
+//! 1. `exit`: the exit reads the server's response (`edge_read`), and `package` makes cells of it as far as the
+//!    windows allow ([`vegas`], or tor's fixed windows), stream by stream ([`activation`]).
+//! 2. `relay`: `enqueue` puts the cells into the circuit's queue and tells the scheduler that their channel has
+//!    some.
+//! 3. `scheduler`: Vanilla, KIST or KISTLite choose a channel, [`mux`] chooses the circuit, and `flush` moves cells
+//!    to the channel's output buffer.
+//! 4. `relay`: the event loop writes the buffer to TCP as far as the token bucket allows ([`bucket`]). A connection
+//!    that meets an empty bucket waits for `Event::BucketWake`.
+//! 5. `transport`: `pump` sends what TCP's window allows, in chunks of up to 2 ms of the slower link. Each chunk
+//!    comes back as `Event::Arrive`.
+//! 6. `wire` and `down_link`: packets may be lost on the way ([`loss`]) or dropped by the queue before the receiver's
+//!    down-link. What is left comes back as `Event::Deliver`.
+//! 7. `relay` again, at the next relay: it reads under its own bucket, finds each cell's queue (`state::queue_of`),
+//!    and all begins anew from 2. At the client, `client` counts the bytes for the download, sends SENDMEs, and
+//!    in the end pauses and opens the next one.
+//!
+//! `circuits` builds circuits ahead and closes old ones; [`path`] draws their relays. `trace` and `breakdown` look on
+//! and change nothing; `prefetch` only asks for memory early; `memory` and `inspect` only count.
+//!
+//! # What the model leaves out
+//!
+//! The header of each module says what it leaves out and which studies need it. `docs/cellsim.md` of torsweep has
+//! the whole list, and `docs/fidelity.md` what the model is measured against.
 
 pub mod activation;
 pub mod breakdown;

@@ -57,7 +57,7 @@ pub(crate) struct Ack {
 pub(crate) struct Missing {
     /// Where each hole starts, and its bytes; at least one.
     holes: VecDeque<(u64, u32)>,
-    /// Of all holes.
+    /// Bytes of all holes.
     bytes: u64,
     /// The end of what has come at all.
     pub highest: u64,

@@ -23,7 +23,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 /// The SHA-256 of the file at `path`, in hexadecimal, read in pieces.
 ///
 /// # Errors
-/// Those of reading it.
+/// A file that cannot be read.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut digest = Sha256::new();

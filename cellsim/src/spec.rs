@@ -74,7 +74,7 @@ impl CellPoint {
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of a cell's way.
     pub const ALL: [Self; 5] = [Self::Inbuf, Self::Recognized, Self::Queue, Self::Outbuf, Self::Flush];
-    /// Its name in tables.
+    /// The point's name in tables.
     pub fn name(self) -> &'static str {
         ["inbuf", "recognized", "queue", "outbuf", "flush"][self as usize]
     }
@@ -163,7 +163,7 @@ pub enum BurstSize {
 pub struct RefillSpec {
     /// Lazily or in bursts.
     pub mode: RefillMode,
-    /// Its period, ns.
+    /// The time from one refill to the next, ns.
     pub interval_ns: Span,
     /// Where in an interval a relay refills.
     pub phase: RefillPhase,
@@ -207,7 +207,7 @@ pub enum SchedulerKind {
 pub struct ChannelSchedulerSpec {
     /// Which one.
     pub kind: SchedulerKind,
-    /// Its period, ns.
+    /// The time from one run of the scheduler to the next, ns.
     pub interval_ns: Span,
 }
 
@@ -229,9 +229,9 @@ pub enum ActivationOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packaging {
-    /// The same number each.
+    /// Each stream the same number of cells.
     Even,
-    /// As many as it can.
+    /// Each stream as many cells as it can.
     Greedy,
 }
 
@@ -325,9 +325,9 @@ pub struct TransportSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpRules {
-    /// That of a Linux of the era.
+    /// The TCP of a Linux of the era.
     Linux,
-    /// That of Linux 6.18 with the settings of the era, as in an emulation.
+    /// The TCP of Linux 6.18 with the settings of the era, as in an emulation.
     #[serde(rename = "linux_6_18")]
     Linux618,
 }
@@ -340,7 +340,7 @@ pub enum LinkQueue {
     Codel,
     /// What does not fit is dropped.
     Droptail {
-        /// Its room beside the packet that is being sent, bytes.
+        /// What may wait, beside the packet that is being sent, bytes.
         bytes: u64,
     },
 }
@@ -410,7 +410,7 @@ pub enum Position {
 /// A relay.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RelaySpec {
-    /// Its name, which no other host has.
+    /// The host's name, which no other host has.
     pub name: String,
     /// Where in a circuit it may stand.
     pub position: Position,
@@ -424,7 +424,7 @@ pub struct RelaySpec {
     pub consensus_weight: u64,
     /// Where its refills lie, as a share of the interval, or of a step whose remainder is kept.
     pub refill_phase: f64,
-    /// Its row in the matrix of places.
+    /// The host's row in the matrix of places.
     pub place: u32,
     /// What its own access link adds to each round trip, us.
     pub access_us: u32,
@@ -433,7 +433,7 @@ pub struct RelaySpec {
 /// A client.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ClientSpec {
-    /// Its name, which no other host has.
+    /// The host's name, which no other host has.
     pub name: String,
     /// Which one.
     pub kind: String,
@@ -447,7 +447,7 @@ pub struct ClientSpec {
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
-    /// Its row in the matrix of places.
+    /// The host's row in the matrix of places.
     pub place: u32,
     /// What its own access link adds to each round trip, us.
     pub access_us: u32,
@@ -456,13 +456,13 @@ pub struct ClientSpec {
 /// A server.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ServerSpec {
-    /// Its name, which no other host has.
+    /// The host's name, which no other host has.
     pub name: String,
     /// Rate towards the network, bytes per second.
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
-    /// Its row in the matrix of places.
+    /// The host's row in the matrix of places.
     pub place: u32,
     /// What its own access link adds to each round trip, us.
     pub access_us: u32,

@@ -113,19 +113,19 @@ impl Span {
         Self::from_ms(seconds * 1_000)
     }
 
-    /// Its length in nanoseconds.
+    /// The span in nanoseconds.
     #[inline]
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// Its length in whole microseconds.
+    /// The span in whole microseconds.
     #[inline]
     pub const fn us(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Its length in seconds.
+    /// The span in seconds.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

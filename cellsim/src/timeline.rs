@@ -19,7 +19,7 @@ pub enum Leg {
 }
 
 impl Leg {
-    /// Its name in tables.
+    /// The leg's name in tables.
     pub fn name(self) -> &'static str {
         ["attach", "begin", "connected", "request", "response"][self as usize]
     }
@@ -38,13 +38,13 @@ pub enum Part {
     SendKernel,
     /// Others have the up-link.
     UpQueue,
-    /// It is on the up-link.
+    /// The byte is being sent on the up-link.
     UpSending,
     /// The way between the links.
     Propagation,
     /// Others have the down-link.
     DownQueue,
-    /// It is on the down-link.
+    /// The byte is being sent on the down-link.
     DownSending,
     /// A lost segment before it, or its own, has to be sent again.
     Recovery,
@@ -65,7 +65,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its name in tables.
+    /// The part's name in tables.
     pub fn name(self) -> &'static str {
         [
             "circuit",
@@ -123,7 +123,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// That of a download which its client opens at `start`.
+    /// The timeline of a byte of a download that its client opens at `start`.
     pub fn new(start: Time, client: HostId) -> Self {
         let spot = Spot { at: client, to: None };
         let now = Piece { leg: Leg::Attach, spot, part: Part::Circuit, start, end: start };

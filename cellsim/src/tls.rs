@@ -40,7 +40,7 @@ pub struct Records {
     begun: u16,
     /// Bytes of cells in the first record; 0 without one.
     first: u16,
-    /// The same of the records behind it. Most channels have none.
+    /// Bytes of cells in each record behind the first. Most channels have none.
     rest: Option<Box<Fifo<u16>>>,
 }
 

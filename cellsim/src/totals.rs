@@ -16,7 +16,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in the table of streams.
+    /// The outcome's name in the table of streams.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -67,7 +67,7 @@ impl Totals {
 pub struct Part {
     /// How many.
     pub count: usize,
-    /// Of all of them.
+    /// Bytes of all of them.
     pub bytes: usize,
 }
 

@@ -16,7 +16,7 @@ use crate::spec::{CellPoint, TracingSpec};
 /// Cells with consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Of the first one.
+    /// The number of the first cell.
     pub first: u64,
     /// How many.
     pub cells: u32,

@@ -41,7 +41,7 @@ const FULL_MIN_PERCENT: u64 = 25;
 const EWMA_PERCENT: u64 = 50;
 /// The most samples of the mean round trip (`N_EWMA_MAX_DFLT`).
 const EWMA_MAX: u64 = 10;
-/// The same in slow start (`N_EWMA_SS_DFLT`).
+/// The most samples of the mean round trip in slow start (`N_EWMA_SS_DFLT`).
 const EWMA_SLOW_START: u64 = 2;
 
 /// The state of one circuit's congestion control; windows are in cells, round trips in microseconds.

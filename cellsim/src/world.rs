@@ -61,13 +61,13 @@ struct Network {
     latency: Latency,
     /// Which packets are lost, if any are.
     losses: Option<Box<Losses>>,
-    /// By all hosts in this second.
+    /// What all hosts sent in this second.
     sent: OnTheWire,
     hosts: Table<HostId, Host>,
     pipes: Table<PipeId, Pipe>,
     /// The first pipes of closed connections, whose slots are used again.
     free_pipes: Vec<PipeId>,
-    /// Of two relays that have a channel, the pipe from the first to the second, which has the higher number.
+    /// For two relays with a channel, the lower number first: the pipe from the first to the second.
     relay_channels: BTreeMap<[HostId; 2], PipeId>,
     /// How many servers any client downloads from.
     shared_servers: usize,
@@ -116,7 +116,7 @@ struct Scratch {
     named: Vec<(CircuitId, EdgeId)>,
     /// Channels that KIST looks at.
     channels: Vec<PipeId>,
-    /// The same channels by urgency.
+    /// Channels that KIST may write to, by urgency.
     contenders: Vec<Contender>,
     /// Blocked connections that are woken.
     woken: Vec<Blocked>,
@@ -148,9 +148,9 @@ pub struct World {
     tor: Tor,
     totals: Totals,
     recorder: Recorder,
-    /// Of the cells that are traced, if any are.
+    /// Follows the traced cells, if any are traced.
     trace: Option<Tracer>,
-    /// Of the downloads that are followed, if any are.
+    /// Follows single bytes of downloads, if any are followed.
     breakdown: Option<Box<Breakdown>>,
     scratch: Scratch,
 }

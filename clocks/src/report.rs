@@ -40,7 +40,7 @@ pub struct Cost {
 /// What is known of a clock.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Its name in C.
+    /// The clock's name in C.
     pub name: &'static str,
     /// What the system says it counts in, ns.
     pub resolution_ns: Option<i64>,
@@ -56,7 +56,7 @@ pub struct Report {
 pub struct Measured {
     /// `torsweep-clocks`.
     pub format: &'static str,
-    /// Of the format.
+    /// The version of the format.
     pub format_version: u32,
     /// `linux`, `freebsd`, …
     pub system: &'static str,

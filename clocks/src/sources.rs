@@ -6,9 +6,9 @@ use libc::{clockid_t, timespec};
 /// A clock of `clock_gettime(2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Its name in C.
+    /// The clock's name in C.
     pub name: &'static str,
-    /// Its number.
+    /// The clock's number.
     pub id: clockid_t,
 }
 

@@ -63,11 +63,11 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Its name in tables.
+    /// The host's name in tables.
     pub name: String,
-    /// Its only address.
+    /// The host's only address.
     pub address: Ipv4Addr,
-    /// Its row in the array of latencies.
+    /// The host's row in the array of latencies.
     pub place: u32,
     /// What its own access link adds to each round trip, microseconds.
     pub access_us: u32,

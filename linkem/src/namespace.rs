@@ -35,7 +35,7 @@ const MAKERS: usize = 2;
 pub struct Host {
     /// The namespace; `nsenter --net=/proc/PID/fd/N` enters it.
     pub namespace: OwnedFd,
-    /// Its TUN device, not blocking.
+    /// The TUN device, not blocking.
     pub device: OwnedFd,
 }
 

@@ -35,7 +35,7 @@ struct Waiting {
 pub enum Arrival {
     /// The link was idle: the packet is in service and through at this time, ns.
     Served(u64),
-    /// It waits.
+    /// The packet waits.
     Queued,
     /// The queue has no room for it.
     Dropped,

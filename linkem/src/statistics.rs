@@ -22,13 +22,13 @@ pub struct Counts {
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Of them, packets to an address that no host has, or that are not IPv4.
+    /// Packets sent to an address that no host has, or that are not IPv4; among `sent_packets`.
     pub unroutable_packets: u64,
     /// Packets handed to the host.
     pub received_packets: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Of the packets handed over, those that were more than a millisecond late.
+    /// Packets handed over more than a millisecond late; among `received_packets`.
     pub late_packets: u64,
     /// Packets to the host that were lost on the way, as the configuration asks for.
     pub lost_packets: u64,

@@ -57,7 +57,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Those of `histogram`.
+    /// The quantiles of `histogram`.
     pub fn of(histogram: &Histogram) -> Self {
         Self {
             p50_ns: histogram.quantile_ns(0.5),

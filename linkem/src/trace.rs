@@ -17,11 +17,11 @@ use crate::ip::{self, SYN, Segment};
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is still on its way.
+    /// Still on its way.
     Flying,
-    /// It was handed to its host.
+    /// Handed to its host.
     Delivered,
-    /// It was lost, as the configuration asks for.
+    /// Lost, as the configuration asks for.
     Lost,
     /// The queue before the down-link dropped it.
     Dropped,

@@ -39,7 +39,7 @@ impl List {
 /// The blocks of all lists. The one that was given back last is taken first, so that the queue stays in the nearest caches.
 pub struct Blocks<T> {
     blocks: Vec<Block<T>>,
-    /// Of each block, the one after it in its list, or the next free one.
+    /// For each block: the block after it in its list, or the next free one.
     next: Vec<u32>,
     free: u32,
 }

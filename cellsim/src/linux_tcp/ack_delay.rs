@@ -22,7 +22,7 @@ pub struct AckDelay {
 }
 
 impl AckDelay {
-    /// That of a connection whose handshake took `round_trip`.
+    /// The delay of a new connection whose handshake took `round_trip`.
     pub fn new(round_trip: Span) -> Self {
         Self { wait: SHORTEST, last: Time::NEVER, round_trip }
     }

@@ -9,11 +9,11 @@ use crate::time::Time;
 pub type Marks = u8;
 /// The receiver has it (`TCPCB_SACKED_ACKED`).
 pub const SACKED: Marks = 1;
-/// It is taken for lost (`TCPCB_LOST`).
+/// The segment is taken for lost (`TCPCB_LOST`).
 pub const LOST: Marks = 2;
-/// It was sent again, and that is not known to be lost (`TCPCB_SACKED_RETRANS`).
+/// The segment was sent again, and this copy is not known to be lost (`TCPCB_SACKED_RETRANS`).
 pub const RESENT: Marks = 4;
-/// It was sent again at some time (`TCPCB_EVER_RETRANS`).
+/// The segment was sent again at some time (`TCPCB_EVER_RETRANS`).
 pub const EVER_RESENT: Marks = 8;
 /// The receiver said that it filled a hole.
 pub const FILLED: Marks = 16;
@@ -80,17 +80,17 @@ impl Flight {
         self.marks == 0
     }
 
-    /// It is lost, and waits to be sent again.
+    /// Whether the segment is lost, and waits to be sent again.
     pub fn waits(&self) -> bool {
         self.marks & (LOST | RESENT) == LOST
     }
 
-    /// It has `marks` from now on, and not `others`.
+    /// Set `marks` and clear `others`.
     pub fn mark(&mut self, marks: Marks, others: Marks) {
         self.marks = self.marks & !others | marks;
     }
 
-    /// It is sent again at `now`, when `next` bytes of the stream have been sent.
+    /// Note that the segment is sent again at `now`, when `next` bytes of the stream have been sent.
     pub fn resend(&mut self, now: Time, next: u64) {
         self.mark(RESENT | EVER_RESENT, 0);
         self.sent = now;

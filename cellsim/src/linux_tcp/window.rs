@@ -70,7 +70,7 @@ pub struct Progress {
     pub lost: bool,
     /// Packets on the way after it.
     pub in_flight: u32,
-    /// Its round trip, us, if it has one.
+    /// The round trip that the acknowledgement measures, us, if it measures one.
     pub round_trip_us: Option<u32>,
     /// How far the stream is acknowledged and sent.
     pub sequence: Sequence,

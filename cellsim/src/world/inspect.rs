@@ -11,7 +11,7 @@ impl World {
         self.tor.clients.iter().map(|client| client.downloads_made).collect()
     }
 
-    /// Of each slot of a download that is or was in use: its number among its client's and the bytes it has got.
+    /// For each slot of a download that is or was in use: the number that its client gave it, and the bytes it has got.
     pub fn bytes_got(&self) -> Vec<(u64, u64)> {
         self.tor.downloads.iter().map(|download| (download.number, download.got)).collect()
     }
@@ -22,8 +22,8 @@ impl World {
         responses.map(|pipe| pipe.tcp.read).sum()
     }
 
-    /// Of each connection from a server that is open: bytes that it holds at both ends, bytes of these that its exit has
-    /// not read, its smoothed round trip (us), and its window (packets).
+    /// For each open connection from a server: bytes that it holds at both ends, bytes of these that its exit has not
+    /// read, its smoothed round trip (us), and its window (packets).
     pub fn connections_from_servers(&self) -> Vec<(u64, u64, u64, u64)> {
         let responses = self.network.pipes.iter().filter(|pipe| pipe.role == Role::Response && !pipe.closed);
         let seen = |pipe: &Pipe| {

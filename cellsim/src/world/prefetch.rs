@@ -27,7 +27,7 @@ const PIPES_AHEAD: usize = 10;
 const CELLS_AHEAD: usize = 5;
 /// Events ahead at which what lies behind those is asked for: the queues of TCP's sender, the next channel of the cells.
 const QUEUES_AHEAD: usize = 2;
-/// The same in actions of a relay, whose pipes have been asked for before.
+/// Actions of a relay ahead at which what their pipes lead to is asked for; the pipes have been asked for before.
 const ACTIONS_AHEAD: usize = 3;
 /// Blocked connections of a relay that are asked for ahead of the one that tries again.
 const BLOCKED_AHEAD: usize = 4;
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Of a pipe from which will be read, ask for its cells and what they belong to.
+    /// Ask for the cells of a pipe that will be read, and for what they belong to.
     fn prefetch_cells(&self, pipe: &Pipe) {
         if pipe.role != Role::Channel {
             prefetch_one(&self.tor.edges, pipe.edge);
@@ -233,8 +233,8 @@ impl World {
         }
     }
 
-    /// Of a pipe from which will be read, ask for what its first cells lead to next: the channel that they go to, or the
-    /// download that they are of.
+    /// Ask for what the first cells of a pipe that will be read lead to next: the channel that they go to, or the download
+    /// that they belong to.
     #[inline]
     fn prefetch_behind_cells(&self, pipe: &Pipe) {
         let Some(run) = pipe.cells.first().filter(|_| pipe.role == Role::Channel) else {

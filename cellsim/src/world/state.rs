@@ -93,7 +93,7 @@ pub enum Turn {
     Idle,
     /// Waits for the scheduler.
     Pending,
-    /// Its output buffer is full.
+    /// The output buffer is full.
     WaitingToWrite,
 }
 
@@ -102,7 +102,7 @@ pub enum Turn {
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
     pub cells: CellQueue,
-    /// Of a channel, what is written and not yet read as a whole.
+    /// For a channel: the TLS records that are written and not yet read to their end.
     pub records: Records,
     /// Bytes of whole records that no cell has been made of yet: less than a cell between two events.
     pub unparsed: u32,
@@ -138,7 +138,7 @@ pub struct Pipe {
 const _: () = assert!(offset_of!(Pipe, tcp) == 3 * 64);
 
 impl Pipe {
-    /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.
+    /// The mark that an empty bucket keeps the receiver from `reading`, or else the sender from writing.
     pub fn blocked(&mut self, reading: bool) -> &mut bool {
         if reading { &mut self.read_blocked } else { &mut self.write_blocked }
     }
@@ -181,7 +181,9 @@ pub enum Action {
 pub struct Blocked {
     pub pipe: PipeId,
     pub reading: bool,
-    /// Whether it has something to move and may move it; out of date while [`Relay::blocked_changed`] is set.
+    /// Only the empty bucket keeps it from moving bytes: it has some, and no window and no kernel is in the way. A wake-up
+    /// that finds the bucket still empty puts such a connection back without trying it. Out of date while
+    /// [`Relay::blocked_changed`] is set.
     pub steady: bool,
 }
 
@@ -199,10 +201,10 @@ pub struct Relay {
     pub ticks: Ticks,
     /// What its event loop does next, in order.
     pub actions: VecDeque<Action>,
-    /// What waits for tokens.
+    /// Connections that wait for tokens.
     pub blocked: Vec<Blocked>,
     pub wake_scheduled: bool,
-    /// Of those, one has closed, or KIST has written what one had.
+    /// A connection in `blocked` has closed, or KIST has written what it had: [`Blocked::steady`] may be wrong.
     pub blocked_changed: bool,
     /// Pipes that wait for the channel scheduler.
     pub pending: Vec<PipeId>,
@@ -214,14 +216,14 @@ pub struct Relay {
     pub services: u64,
     pub queued_cells: u64,
     pub queued_cells_max: u64,
-    /// In the output buffers of its channels.
+    /// Bytes in the output buffers of its channels.
     pub outbuf_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
 }
 
 impl Relay {
-    /// Memory that it holds beside itself, bytes.
+    /// Bytes on the heap that the relay holds.
     pub fn bytes_elsewhere(&self) -> usize {
         self.actions.capacity() * size_of::<Action>()
             + self.blocked.capacity() * size_of::<Blocked>()
@@ -390,7 +392,7 @@ pub struct Client {
     pub tor: ClientId,
     /// The only server that it downloads from, if any.
     pub server: Option<ServerId>,
-    /// Its guards' channels: the guard and the pipe towards it.
+    /// Channels to its guards: each guard, and the pipe towards it.
     pub channels: Vec<(HostId, PipeId)>,
     pub circuits: Vec<CircuitId>,
     pub circuits_made: u64,
@@ -404,7 +406,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Memory that it holds beside itself, bytes.
+    /// Bytes on the heap that the client holds.
     pub fn bytes_elsewhere(&self) -> usize {
         self.channels.capacity() * size_of::<(HostId, PipeId)>()
             + self.circuits.capacity() * size_of::<CircuitId>()

@@ -21,7 +21,7 @@ fn world(change: impl FnOnce(&mut Value), second: u64) -> World {
     world_of(network, change, second)
 }
 
-/// The same of another network, of 16 hosts at most.
+/// The world of the example's run with `change` made to it, on another network of at most 16 hosts.
 fn world_of(network: Value, change: impl FnOnce(&mut Value), second: u64) -> World {
     let mut run = serde_json::from_str(include_str!("../../examples/run.json")).expect("a run");
     change(&mut run);
