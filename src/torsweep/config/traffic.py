@@ -26,7 +26,10 @@ GivenKind = Literal["perf", "markov"]
 """Clients of a network that tornettools made: those that measure, whose downloads have the kinds of their
 sizes, or the kind of onion services; and those that make the load."""
 
-AnyKind = Literal[ClientKind, PerfKind, GivenKind]
+MeasuredKind = Literal[ClientKind, PerfKind]
+"""The clients that measures and claims are about."""
+
+AnyKind = Literal[MeasuredKind, GivenKind]
 
 KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 """All kinds of client, in the order in which tables and figures show them."""
@@ -35,6 +38,8 @@ USUAL_KINDS: tuple[ClientKind, ...] = ("web", "bulk")
 """The kinds that a network is described by even where it has none of them."""
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
+
+MEASURED_KINDS: tuple[MeasuredKind, ...] = (*KINDS, *PERF_KINDS)
 
 ONION: ClientKind = "onion"
 ONION_SUFFIX = ".onion"

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.tracing import BYTES, LEGS, PARTS, PLACES, POINTS
-from torsweep.config.traffic import KINDS, MARKOV, PERF_KINDS
+from torsweep.config.traffic import MARKOV, MEASURED_KINDS
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
 
@@ -122,7 +122,7 @@ DEFAULT = "default"
 """In :data:`SETTINGS`, what a tor has that nobody told anything."""
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "kind": (*KINDS, *PERF_KINDS, MARKOV),
+    "kind": (*MEASURED_KINDS, MARKOV),
     "outcome": OUTCOMES,
     "byte": BYTES,
     "leg": LEGS,

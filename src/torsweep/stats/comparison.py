@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
+from torsweep.config.traffic import KIND_NAMES, KINDS
 from torsweep.stats.claims.change import OF_MOST, SHARE_MEASURES, AnyChange
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
@@ -254,7 +254,7 @@ def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "net
 def who(kind: str) -> str:
     """``Web clients``, ``Downloads of 50 KiB``."""
     name = KIND_NAMES[kind]
-    return f"Downloads of {name}" if kind in PERF_KINDS else f"{name[0].upper()}{name[1:]} clients"
+    return f"{name[0].upper()}{name[1:]} clients" if kind in KINDS else f"Downloads of {name}"
 
 
 def _row(kind: str, answer: Answer, unit: str) -> Row:

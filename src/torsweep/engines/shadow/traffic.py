@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.config.traffic import PERF_KINDS, AnyKind
+from torsweep.config.traffic import KINDS, AnyKind
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
@@ -56,7 +56,7 @@ def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Se
             "socksproxy": f"localhost:{SOCKS_PORT}",
             # At level info TGen reports at each read how far a download is; goodput is computed from these
             # reports.
-            "loglevel": "info" if run.tables.progress or kind in PERF_KINDS else "message",
+            "loglevel": "info" if run.tables.progress or kind not in KINDS else "message",
             # TGen checks time limits only at its heartbeats, and each heartbeat costs a line and a wake-up.
             "heartbeat": "1 second" if traffic.timeout_ns is not None else "0",
             "sendsize": f"{traffic.request_bytes} bytes",

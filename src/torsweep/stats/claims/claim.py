@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model
 from torsweep.config.experiment import Experiment
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tracing import Record
-from torsweep.config.traffic import PERF_KINDS, ClientKind, PerfKind
+from torsweep.config.traffic import KINDS, MeasuredKind
 from torsweep.config.variant import level_text
 from torsweep.errors import InputError
 from torsweep.stats import claims
@@ -134,12 +134,12 @@ class Claim(Section):
 class ClientClaim(Claim):
     """A claim about what clients of one kind see."""
 
-    kind: Literal[ClientKind, PerfKind]
+    kind: MeasuredKind
     """Whose downloads."""
 
     def check(self, experiment: Experiment) -> None:
         """The experiment has to have such clients."""
-        if self.kind not in PERF_KINDS and self.kind not in experiment.traffic.kinds:
+        if self.kind in KINDS and self.kind not in experiment.traffic.kinds:
             accepted = ", ".join(experiment.traffic.kinds)
             raise RefusedValue(
                 "the experiment has no such clients", key="kind", value=self.kind, accepted=accepted

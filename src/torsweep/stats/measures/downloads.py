@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from torsweep.config.traffic import KINDS, MARKOV, PERF_KINDS
+from torsweep.config.traffic import MARKOV, MEASURED_KINDS
 from torsweep.formats.files import KIB, MIB
 from torsweep.stats.measures.measure import (
     SHARE,
@@ -21,7 +21,6 @@ from torsweep.stats.measures.measure import (
 )
 from torsweep.stats.statistic import Analysis
 
-_KINDS = (*KINDS, *PERF_KINDS)
 LAST_MINUTE_US = 60_000_000
 _COLUMNS = (
     "client",
@@ -42,7 +41,7 @@ _COLUMNS = (
 
 def downloads(analysis: Analysis) -> pl.DataFrame:
     """Every download, by kind, with its goodputs in KiB/s: ``whole``, ``last_half``, ``last_fifth``."""
-    frame = replace(analysis.tables, kinds=_KINDS).streams(_COLUMNS)
+    frame = replace(analysis.tables, kinds=MEASURED_KINDS).streams(_COLUMNS)
     # Objects of a page that were done in the warm-up are no downloads of the measured time.
     frame = frame.filter((pl.col("observed_us") > pl.col("entry_us")) | (pl.col("entry_us") == 0))
     spans = {"whole": ("first_byte_us", 1.0), "last_half": ("half_us", 0.5), "last_fifth": ("most_us", 0.2)}
@@ -82,7 +81,7 @@ def progress_of_clients(analysis: Analysis) -> pl.DataFrame:
         without = waiting & ~(pl.col("latest_byte_us") >= time_us).fill_null(False)
         return pl.when("latest_known").then(without)
 
-    frame = replace(analysis.tables, kinds=_KINDS).clients()
+    frame = replace(analysis.tables, kinds=MEASURED_KINDS).clients()
     spans = {"stalled": max(end_us - LAST_MINUTE_US, warm_up_us), "starved": warm_up_us}
     return in_group(
         frame.with_columns(**{name: nothing_since(since) for name, since in spans.items()}), pl.col("kind")
@@ -120,7 +119,7 @@ def received(analysis: Analysis) -> pl.DataFrame:
 
     A kind that received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow.
     """
-    frame = replace(analysis.tables, kinds=(*_KINDS, MARKOV)).received(["kind", "bytes_got"])
+    frame = replace(analysis.tables, kinds=(*MEASURED_KINDS, MARKOV)).received(["kind", "bytes_got"])
     pairs = frame.select(by_run(analysis)).unique().join(frame.select("kind").unique(), how="cross")
     frame = pl.concat([frame, pairs.with_columns(bytes_got=0)], how="diagonal_relaxed")
     rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)

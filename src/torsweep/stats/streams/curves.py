@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
-from torsweep.config.traffic import PERF_KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, SHORTEST_S, bands, log_interval
 from torsweep.stats.statistic import (
@@ -152,7 +152,7 @@ CURVES = Statistic(
         lambda analysis: curves(
             analysis.once(measured_downloads),
             analysis.knobs,
-            tuple(METRICS) if analysis.tables.kinds == PERF_KINDS else ("ttfb", "ttlb"),
+            ("ttfb", "ttlb") if analysis.tables.kinds == KINDS else tuple(METRICS),
             analysis.baseline,
         )
     ),
