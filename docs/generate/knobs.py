@@ -12,6 +12,7 @@ from torsweep.config.knobs import CONSENSUS, KNOBS, find_knob
 
 TARGETS = {
     "tor": "Knobs of tor",
+    "torrc": "Knobs of tor",
     "traffic": "Knobs of clients",
     "transport": "Knobs of the model's TCP and links",
     "network": "Knobs that make networks of their own",
@@ -31,7 +32,7 @@ def knobs_page() -> list[str]:
         " 2026](../../configs/eras/today.yaml), or with the one in a study's own `configs/eras/today.yaml`.",
         "",
     ]
-    of_tor = [knob for knob in KNOBS.values() if knob.target == "tor"]
+    of_tor = [knob for knob in KNOBS.values() if knob.of_tor]
     rows = [
         (f"[`{knob.name}`](#{knob.name})", *(code(knob.usual_in(era)) for era in ERAS)) for knob in of_tor
     ]
@@ -46,7 +47,7 @@ def knobs_page() -> list[str]:
 
 def _knob(knob: Knob) -> list[str]:
     lines = [f"### {knob.name}", "", prose(knob.meaning), "", f"- Levels: {knob.levels.accepted}"]
-    if knob.target != "tor" and knob.usual is not None:
+    if not knob.of_tor and knob.usual is not None:
         lines.append(f"- Where nobody turns it: `{knob.usual}`")
     for other, level in knob.under.items():
         what = "not applied" if knob.passed_over else "refused"

@@ -43,11 +43,11 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
     """
     if era not in ERAS:
         raise InputError("no such era", key="era", value=era, accepted=", ".join(ERAS))
-    turned = {name for name in levels if find_knob(name).target == "tor"}
+    turned = {name for name in levels if find_knob(name).of_tor}
     in_effect = {**usual_levels(era), **levels}
     section: dict[str, Any] = dict(_COMMON)
     for knob in KNOBS.values():
-        if knob.target != "tor":
+        if not knob.of_tor:
             continue
         against = next((one for one, level in knob.under.items() if in_effect[one] != level), None)
         if against is None:

@@ -104,7 +104,8 @@ class TorSettings(Section):
     """The whole ``tor`` section, as an engine reads it. ``nagle``: tor leaves Nagle's algorithm on.
 
     A feature at ``auto``, such as ``conflux``, is off until a run's network says more. ``consensus`` has the
-    parameters of the era that no knob is; the model has them built in, and its runs leave them out.
+    parameters of the era that no knob is; the model has them built in, and its runs leave them out. ``torrc``
+    has the settings of the knobs that the model does not have.
     """
 
     refill: RefillSettings
@@ -120,6 +121,7 @@ class TorSettings(Section):
     conflux: StrictBool
     clock_quantum_ns: Annotated[int, whole(0, HOUR_NS)]
     consensus: Mapping[str, Parameter] = Field(default={}, exclude_if=lambda value: not value)
+    torrc: Mapping[str, str] = Field(default={}, exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _queue_empties(self) -> Self:

@@ -109,4 +109,4 @@ class Engine:
 
         A model has no build of tor and reads no torrc; tor is carried by a TCP that no knob reaches.
         """
-        return target not in (("transport",) if self.runs_tor else ("tor_build", "options"))
+        return target not in (("transport",) if self.runs_tor else ("tor_build", "options", "torrc"))

@@ -61,7 +61,7 @@ def engine_tor_settings(engine: str, era: str, levels: Mapping[str, str]) -> Tor
     if engine != MODEL_ENGINE:
         return tor
     require_modelled(tor.consensus)
-    return tor.model_copy(update={"consensus": {}})
+    return tor.model_copy(update={"consensus": {}, "torrc": {}})
 
 
 def require_knobs(engine: str, variant: Variant) -> None:

@@ -22,7 +22,7 @@ def knobs_command() -> None:
 
     for knob in KNOBS.values():
         typer.echo(f"{knob.name}\n  {knob.meaning}\n  accepted: {knob.levels.accepted}")
-        if knob.target == "tor":
+        if knob.of_tor:
             typer.echo("  " + "; ".join(f"{era}: {knob.usual_in(era)}" for era in ERAS))
 
 

@@ -20,7 +20,7 @@ from torsweep.tor.torrc import consensus_parameters
 
 
 def test_every_era_gives_a_level_to_every_knob_of_tor():
-    tor_knobs = {knob.name for knob in KNOBS.values() if knob.target == "tor"}
+    tor_knobs = {knob.name for knob in KNOBS.values() if knob.of_tor}
     for era in ERAS:
         assert tor_knobs <= set(usual_levels(era))
         assert all(find_knob(name).read(level) for name, level in usual_levels(era).items())

@@ -140,9 +140,7 @@ def test_both_circuit_policies() -> None:
 
 
 LEVELS = {
-    name: knob.levels.schema.get("enum", ENDS.get(name))
-    for name, knob in KNOBS.items()
-    if knob.target == "tor"
+    name: knob.levels.schema.get("enum", ENDS.get(name)) for name, knob in KNOBS.items() if knob.of_tor
 } | {
     "scheduler": ["kist", "kist_lite", "vanilla", "kist_10ms"],
     "clock": ["precise", "coarse_4ms"],
