@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.workflow.conftest import TINY
+
 PLACE = Path("refill_sweep/cellsim/2012/ci/main")
 
 
@@ -73,8 +75,7 @@ def test_the_same_command_again_has_nothing_to_do(finished):
 def test_an_override_makes_anew_what_depends_on_it_and_no_more(finished, config, jobs):
     workspace, _ = finished
     overridden = {entry.split("=")[0] for entry in config}
-    tiny = {"network": "ci", "replicates": "2", "warm_up": "20 s", "measured": "30 s"}
-    kept = tuple(f"{key}={value}" for key, value in tiny.items() if key not in overridden)
+    kept = tuple(word for word in TINY if word.split("=")[0] not in overridden)
     planned = workspace.planned_jobs(config=(*kept, *config))
     assert {rule: planned.get(rule, 0) for rule in ("sample_network", "run", "collect_tables")} == {
         "sample_network": 0,
