@@ -39,7 +39,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for panel in drawn:
         panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
         lowest, highest = panel.axis.get_ylim()
-        panel.axis.set_ylim(max(lowest, -farthest), min(highest, farthest))
+        panel.axis.set_ylim(max(lowest, -min(farthest, 1.0)), min(highest, farthest))
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         panel.axis.yaxis.set_major_formatter(percent_formatter())
     return figure, points, caption
