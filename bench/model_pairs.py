@@ -31,11 +31,11 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import FREE, PATHS
-from torsweep.engines.own_programs import require_own_program
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.tools import require_own_program
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file

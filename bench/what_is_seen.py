@@ -37,6 +37,7 @@ from torsweep.engines.run_builds import tor_builds
 from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import RunTors
+from torsweep.engines.tools import require_own_program
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE

@@ -21,11 +21,11 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.reading import validate
 from torsweep.config.variant import PATHS
-from torsweep.engines.own_programs import require_own_program
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.table_schema import STREAMS
+from torsweep.engines.tools import require_own_program
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network

@@ -33,7 +33,7 @@ from scipy.optimize import least_squares, minimize
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel, write_model
-from torsweep.network.latency_fit import (
+from torsweep.network.latency_import import (
     Coordinates,
     Pairs,
     classical_scaling,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel, read_model
-from torsweep.network.latency_fit import Pairs, model_predictions
+from torsweep.network.latency_import import Pairs, model_predictions
 
 _LONGEST_US = 1_000_000
 """Eight pairs of anchors have more, several times what their ends' other RTTs suggest."""

@@ -24,7 +24,7 @@ from latency_statistics import (
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import Whereabouts, write_model
-from torsweep.network.latency_fit import (
+from torsweep.network.latency_import import (
     Coordinates,
     Pairs,
     coordinate_model,

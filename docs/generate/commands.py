@@ -11,9 +11,8 @@ from typing import Any
 import typer
 
 from docs.generate.markdown import code, prose, table
-from torsweep.cli import app
+from torsweep.cli import EXAMPLES, app
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
-from torsweep.examples import EXAMPLES
 
 HELP = "--help"
 ENDS = (TorsweepError, InputError, OutputError, ToolMissing)

@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from torsweep.bundle.publish import pack
-from torsweep.pipeline.scripts import run_script
+from torsweep.ending import run_script
 
 run_script(snakemake, lambda: pack(Path(snakemake.params.folder), Path(snakemake.output[0])))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from torsweep.pipeline.scripts import run_script
+from torsweep.ending import run_script
 from torsweep.runsets.collect import collect
 from torsweep.runsets.sources import open_runs, parse_sources
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from torsweep.ending import run_script
 from torsweep.pipeline.figures import draw_figure
-from torsweep.pipeline.scripts import run_script
 
 
 def _work() -> None:

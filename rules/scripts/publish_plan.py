@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torsweep.bundle.description import Credit
 from torsweep.bundle.publish import Sources, publish
-from torsweep.pipeline.scripts import run_script
+from torsweep.ending import run_script
 
 
 def _work() -> None:

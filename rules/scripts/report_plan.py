@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from torsweep.pipeline.scripts import run_script
+from torsweep.ending import run_script
 from torsweep.report.page import gather, render
 from torsweep.storage import write_text
 

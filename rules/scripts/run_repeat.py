@@ -4,8 +4,8 @@ import os
 import shlex
 from pathlib import Path
 
-from torsweep.pipeline.scripts import run_script
-from torsweep.runsets.derive import repeat_run
+from torsweep.ending import run_script
+from torsweep.runsets.sources import repeat_run
 
 
 def _work() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from torsweep.config.experiment import load_experiment
-from torsweep.pipeline.scripts import run_script
+from torsweep.ending import run_script
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import make_summary
 

@@ -1,7 +1,8 @@
 """The ``torsweep`` command: the sub-commands of every stage, and what their errors look like.
 
-In: the command line. Out: the exit code of :func:`main` (0 done, 1 failed, 2 bad input or
-configuration, 3 a tool is missing) and, for an error a user can put right, one line on standard error.
+In: the command line. Out: the exit code of :func:`main` (0 done, 1 failed, 2 bad input or configuration, 3 a
+tool is missing) and, for an error a user can put right, one line on standard error. Examples end a command's
+``--help`` where its arguments do not say enough.
 """
 
 from __future__ import annotations
@@ -20,12 +21,54 @@ from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
 from torsweep.engines.names import engine_names
-from torsweep.examples import with_examples
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import config_app
 from torsweep.runsets.cli import import_app
 from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "": ("torsweep new my-study", "torsweep compare --candidate ../tor@my-branch"),
+    "compare": (
+        "torsweep compare --candidate ../tor@my-branch",
+        "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --dry-run",
+    ),
+    "doctor": ("torsweep doctor", "torsweep doctor --engine shadow"),
+    "chain": ("torsweep chain clocks --out results/relay_cost",),
+    "network sample": (
+        "torsweep network sample ci --seed 1 --out ci-1",
+        "torsweep network sample paper --seed 1 --out heavy-1 --set load=1.5",
+    ),
+    "network describe": (
+        "torsweep network describe ci-1",
+        "torsweep network describe ci-1 --experiment scheduler_choice",
+    ),
+    "latency import": ("torsweep latency import rtts.txt.gz --unit ms --out latency",),
+    "bandwidth import": ("torsweep bandwidth import ookla.csv --out bandwidth",),
+    "relays import": (
+        "torsweep relays import consensus --format consensus --descriptors descriptors/ --out relays",
+    ),
+    "run prepare": (
+        "torsweep run prepare refill_sweep --network ci-1 --engine cellsim --out run",
+        "torsweep run prepare refill_sweep --network ci-1 --variant refill_interval=100ms --out run-100",
+    ),
+    "tor build": ("torsweep tor build --jobs 4", "torsweep tor build --git ../tor --revision my-branch"),
+    "import tornettools": ("torsweep import tornettools tornet-0.1-a tornet-0.1-b --as baseline",),
+    "shadow run": ("torsweep shadow run run --progress --threads 8",),
+}
+"""Command lines by command; the empty name is ``torsweep`` itself."""
+
+
+def with_examples(command: Any, path: tuple[str, ...] = ()) -> Any:
+    """``command``, which is called by ``path``, and all below it with their :data:`EXAMPLES`."""
+    if lines := EXAMPLES.get(" ".join(path)):
+        # \b keeps each line as it is.
+        title = "Examples:" if len(lines) > 1 else "Example:"
+        command.epilog = "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+    for name, below in getattr(command, "commands", {}).items():
+        with_examples(below, (*path, name))
+    return command
+
 
 app = typer.Typer(
     name="torsweep",

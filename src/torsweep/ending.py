@@ -2,7 +2,8 @@
 
 In: the command's work, as a function. Out: 0 done, 1 failed, 2 bad input or configuration, 3 a tool is
 missing (:mod:`torsweep.errors`). An exception that nobody foresaw is a defect of torsweep: its traceback goes
-to a file, and the line says where.
+to a file, and the line says where. A script of a rule ends in the same way, with its output in the rule's
+log.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 from torsweep.errors import OutputError, TorsweepError
 
@@ -76,3 +78,12 @@ def _ended(program: str, line: str, code: int) -> int:
         shown = f"{shown[:half]} … {shown[-half:]}"
     print(f"{program}: {shown}", file=sys.stderr, flush=True)
     return code
+
+
+def run_script(snakemake: Any, work: Callable[[], object]) -> NoReturn:
+    """Do ``work`` with both outputs in the log of the job, and end the process."""
+    with open(snakemake.log[0], "w", encoding="utf-8") as log:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(log.fileno(), stream.fileno())
+    sys.exit(exit_code_of(work, "torsweep"))

@@ -8,7 +8,7 @@ import pytest
 
 from torsweep.config.network import load_network_config
 from torsweep.engines.emulation.rights import standing
-from torsweep.engines.own_programs import find_own_program
+from torsweep.engines.tools import find_own_program
 from torsweep.errors import TorsweepError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network

@@ -13,9 +13,9 @@ from tests.fuzz.documents import fuzzed_network
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS
 from tests.fuzz.properties import Outcome, Target
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.own_programs import find_own_program
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.tools import find_own_program
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE
 
 RUN = "run"

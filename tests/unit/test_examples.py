@@ -8,8 +8,7 @@ import pytest
 import typer
 
 from tests.unit.test_outputs import COMMANDS
-from torsweep.cli import app
-from torsweep.examples import EXAMPLES, with_examples
+from torsweep.cli import EXAMPLES, app, with_examples
 
 
 def test_examples_are_of_commands_that_there_are():

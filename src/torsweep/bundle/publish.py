@@ -1,15 +1,16 @@
 """Publish: everything that belongs to a result when it leaves this machine, in one folder.
 
 In: a plan's tables, summaries, figures and page, its experiment.yaml, its run directories. Out: a folder with
-copies of them and what :func:`publish` writes beside them; and the same as a zip. The networks themselves are
-left out: each is a pure function of its configuration and seed, and its checksum is there.
+copies of them, a study like those of ``torsweep new`` that repeats the plan, and what :func:`publish` writes
+beside them; and the same as a zip. The networks themselves are left out: each is a pure function of its
+configuration and seed, and its checksum is there.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +22,18 @@ from torsweep.bundle.description import (
     require_whole,
     sums_text,
 )
-from torsweep.bundle.study import write_study_of
+from torsweep.config.era_consensus import ERAS_DIRECTORY
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.network import NETWORKS_DIRECTORY
 from torsweep.engines.run_directory import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
+from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
@@ -44,6 +48,9 @@ from torsweep.storage.folders import (
     README_FILE,
     SUMS_FILE,
 )
+from torsweep.study.new import shared_texts
+from torsweep.study.portable import portable_experiment, portable_network
+from torsweep.tor.repository import Commit, archive
 
 MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
 """Of a page with its pictures, and of what stands there before its title and in it."""
@@ -197,3 +204,48 @@ To make it again with torsweep {__version__}, in the folder `study`{first}
 {listed}
     {repeat_command(overrides, origin.experiment)}
 """
+
+
+_OWN = {FIGURES_DIRECTORY: "*.py", ERAS_DIRECTORY: "*.yaml", Path("topologies"): "*/*"}
+"""Files that a study may have in place of those that ship."""
+
+
+def write_study_of(
+    experiment: Path, name: str, network: str, live_tor: Path | None, folder: Path
+) -> list[str]:
+    """Write the study of the experiment ``name`` in the file ``experiment``, on ``network``, to ``folder``.
+
+    ``live_tor`` is a file of public Tor that it is compared with. Returns, as sentences, what has to be put
+    into the folder before it can be played.
+    """
+    documents = {
+        EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE: portable_experiment(experiment),
+        NETWORKS_DIRECTORY / f"{network}.yaml": portable_network(network),
+    }
+    texts = {Path(file): text for file, text in shared_texts().items()}
+    for name_of, text in (texts | {file: one.text for file, one in documents.items()}).items():
+        place = folder / name_of
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    files: dict[Path, Path | Commit] = {file: file for file in _own_files()}
+    if live_tor is not None:
+        files[Path(live_tor.name)] = live_tor
+    for document in documents.values():
+        files |= document.files
+    for file, source in files.items():
+        place = folder / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(source, Commit):
+            archive(source, place)
+        else:
+            shutil.copyfile(find(source), place)
+    return [what for document in documents.values() for what in document.missing]
+
+
+def _own_files() -> Iterator[Path]:
+    """Files of the working directory that are not as they ship."""
+    for place, pattern in _OWN.items():
+        for file in sorted(place.rglob(pattern)):
+            ships = CHECKOUT / file
+            if file.is_file() and not (ships.is_file() and ships.read_bytes() == file.read_bytes()):
+                yield file

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.engines.own_programs import require_own_program
+from torsweep.engines.tools import require_own_program
 from torsweep.errors import TorsweepError
 
 WAYS = {"library": "C library", "system_call": "system call"}

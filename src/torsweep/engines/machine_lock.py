@@ -1,8 +1,9 @@
-"""One plan of runs in real time at a time on a machine.
+"""Locks by which runs share a machine: one plan of runs in real time at a time, and cores for others.
 
 In: a process that is about to play such runs. Out: :func:`hold_machine`, which waits for its turn and keeps
-the machine until the process ends, however it ends; :func:`machine_shared`, for a run that no plan has begun.
-The locks are the kernel's (flock).
+the machine until the process ends, however it ends; :func:`machine_shared`, for a run that no plan has begun;
+:func:`locked_cores`, the cores that were free, to which the lock does not bind a process. The locks are the
+kernel's (flock).
 """
 
 from __future__ import annotations
@@ -17,8 +18,44 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from torsweep.engines.contract import Say
-from torsweep.engines.core_locks import open_lock
+from torsweep.errors import OutputError
 from torsweep.units import rounded_duration
+
+
+@contextlib.contextmanager
+def locked_cores(stem: Path, most: int) -> Iterator[list[int]]:
+    """Lock up to ``most`` of this process's cores that nobody else has locked; the file of a lock is named
+    ``stem`` and the number of the core. Raises OutputError when it cannot be opened."""
+    cores: list[int] = []
+    with contextlib.ExitStack() as locks:
+        for core in sorted(os.sched_getaffinity(0)):
+            if len(cores) == most:
+                break
+            descriptor = open_lock(stem.with_name(f"{stem.name}.{core}"))
+            locks.callback(os.close, descriptor)
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                cores.append(core)
+        yield cores
+
+
+def open_lock(lock: Path, *, for_all: bool = False) -> int:
+    """A descriptor of the file ``lock``, made where there is none; with ``for_all`` every user may write it.
+
+    Raises OutputError when it cannot be opened.
+    """
+    access = os.O_RDWR if for_all else os.O_RDONLY
+    try:
+        # Without O_CREAT first: the kernel refuses it on a file of somebody else in a folder open to all.
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(lock, access | os.O_CLOEXEC)
+        descriptor = os.open(lock, access | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if for_all:
+            os.fchmod(descriptor, 0o666)
+        return descriptor
+    except OSError as error:
+        raise OutputError(f"{lock}: cannot be opened: {error.strerror}") from error
+
 
 LOCK = Path("/tmp") / "torsweep-emulation.lock"
 """The lock of the machine. That of a core has this name and a number. They are in /tmp, which is the same for

@@ -1,10 +1,11 @@
-"""The programs of others that engines need: where they are, and whether they are new enough.
+"""The programs that engines need: where they are, and whether those of others are new enough.
 
-In: PATH, and for each tool an environment variable that goes before it: ``TORSWEEP_SHADOW`` names the
-program shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool
-is for and where its makers explain how to install it.
+In: PATH, and for each tool an environment variable that goes before it: ``TORSWEEP_SHADOW`` names the program
+shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool is for and
+where its makers explain how to install it.
 
-tor and tor-gencert come from the build with the patch series, since only it knows every knob.
+The programs in Rust that ``make setup`` builds are on PATH, or beside the Python that is running. tor and
+tor-gencert come from the build with the patch series, since only it knows every knob.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import os
 import re
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,22 @@ from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor import TOOLS
 from torsweep.tor.builds import find_build
+
+
+def find_own_program(name: str) -> Path | None:
+    """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
+    program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    return Path(program) if program else None
+
+
+def require_own_program(name: str) -> Path:
+    """The program ``name``; ToolMissing when it is not there."""
+    program = find_own_program(name)
+    if program is None:
+        raise ToolMissing(
+            f"{name}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
+        )
+    return program
 
 
 @dataclass(frozen=True)

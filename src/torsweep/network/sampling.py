@@ -1,24 +1,30 @@
 """A network from a configuration and a seed.
 
-In: a :class:`~torsweep.config.network.NetworkConfig`, a seed. Out: a :class:`Network` and its
-latencies, a pure function of both and of the tables the configuration names.
+In: a :class:`~torsweep.config.network.NetworkConfig`, a seed. Out: a :class:`Network` and its latencies, a
+pure function of both and of the tables the configuration names. ``topologies/countries/NAME.json`` has shares
+of hosts by country, which are divided among the places of the table of latency there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from torsweep.config.network import InputSource, LatencySource, NetworkConfig
+from torsweep.config.reading import Section, validate
 from torsweep.config.traffic import KINDS, ONION, PERF_KINDS
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
-from torsweep.network.countries import in_countries, read_countries
+from torsweep.network.exact import Floats
 from torsweep.network.latency import (
     MODEL_FILE,
     PlacesOf,
@@ -44,6 +50,43 @@ from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.tornet import TORNET_FILE
 from torsweep.provenance import sha256_of_file
+
+_Shares = Annotated[Mapping[str, Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)]
+
+
+class Countries(Section):
+    """Shares by country, of two letters (ISO 3166): of ``clients``, of ``relays`` (and servers and
+    authorities), of ``perf`` clients; ``origin`` says where they are from."""
+
+    origin: str
+    clients: _Shares
+    relays: _Shares
+    perf: _Shares
+
+
+def read_countries(path: Path) -> Countries:
+    """The shares in ``path``; InputError for a file that is something else."""
+    return validate(Countries, read_json(path), path)
+
+
+def in_countries(places: Whereabouts, countries: Countries, path: Path) -> Whereabouts:
+    """``places`` with the shares of ``countries``; InputError, naming ``path``, where none has a place."""
+    codes, count = places.codes, Counter(places.codes)
+
+    def shares(key: str, of_country: Mapping[str, float]) -> Floats:
+        of_place = np.array([of_country.get(code, 0.0) / count[code] for code in codes])
+        if not of_place.sum():
+            accepted = ", ".join(sorted(count))
+            raise InputError("no country of these has a place", file=path, key=key, accepted=accepted)
+        return of_place / of_place.sum()
+
+    return replace(
+        places,
+        client_share=shares("clients", countries.clients),
+        relay_share=shares("relays", countries.relays),
+        perf_share=shares("perf", countries.perf),
+    )
+
 
 RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES, COUNTRIES_TABLES = (
     Path("topologies", kind) for kind in ("relays", "bandwidth", "latency", "countries")

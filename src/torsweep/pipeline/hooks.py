@@ -37,7 +37,7 @@ from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.storage.room import FULL_BYTES, NO_ROOM, free_bytes, no_room
+from torsweep.storage.whole import FULL_BYTES, NO_ROOM, free_bytes, no_room
 from torsweep.tor.arti import require_arti
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration

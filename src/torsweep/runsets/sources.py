@@ -3,12 +3,14 @@
 In: a text such as ``emulation,cellsim+tcp=linux_6_18``, and the tree of results. Out: each
 :class:`RunSource`, where its runs stand, and the finished ones as levels of the dimension ``source``.
 
-The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels.
-Repeats have a tree of their own beside ``results/runs``, with the same levels below.
+The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels. A
+repeat is a run with another seed, which differs from its original by chance alone: other pauses, servers and
+circuits. Repeats have a tree of their own beside ``results/runs``, with the same levels below.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +20,12 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.plan import Plan
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.registry import MODEL_ENGINE, RUN_ENGINES, find_engine
+from torsweep.engines.run_directory import write_run
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
 from torsweep.runsets.run import Run, open_run
+from torsweep.seeds import repeat_seed
 
 SEPARATOR = ","
 TRANSPORT = "transport"
@@ -133,3 +138,20 @@ def _open(directory: Path, sources: Sequence[RunSource]) -> Run:
     source = max(fitting, key=lambda each: len(each.levels))
     variant = {SOURCE: source.label, **dict(levels[: len(levels) - len(source.levels)])}
     return replace(run, variant=variant, seed=int(seed))
+
+
+def repeat_run(original: Path, out: Path, *, wait: bool = False) -> RunSpec:
+    """Write the repeat of the run in ``original`` into ``out`` and return it.
+
+    Raises OutputError when ``out`` cannot be written or an engine is at work in it.
+    """
+    run = read_run(original)
+    update = {"seed": repeat_seed(run.seed), "network": _from(out, original, run.network)}
+    repeat = run.model_copy(update=update)
+    write_run(repeat, out, wait=wait)
+    return repeat
+
+
+def _from(out: Path, original: Path, network: str) -> str:
+    """The network directory relative to ``out``, from what it is relative to ``original``."""
+    return os.path.relpath((original / network).resolve(), out.resolve())

@@ -34,8 +34,7 @@ from torsweep.stats.files import (
     SUMMARY_TABLES,
     SUMMARY_TEXT,
 )
-from torsweep.stats.inference.interim import Design
-from torsweep.stats.look_record import read_looks, record_look
+from torsweep.stats.inference.interim import Design, read_looks, record_look
 from torsweep.stats.statistic import Analysis, statistics, write_csv
 from torsweep.stats.text import (
     TextTable,

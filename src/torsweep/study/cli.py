@@ -226,8 +226,7 @@ def compare_command(
 def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     """Play what is ``prepared``; or print its plan, and return None."""
     from torsweep.study.budget import better_spent
-    from torsweep.study.builds import require_options, share_builds
-    from torsweep.study.workload import Workload, plan_lines
+    from torsweep.study.workload import Workload, plan_lines, require_options, share_builds
     from torsweep.tor.build import require_buildable
 
     play, why = prepared.play, prepared.why
@@ -292,8 +291,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     from rich.console import Console
 
     from torsweep.stats.claims.claim import claims_of
-    from torsweep.stats.inference.interim import Design
-    from torsweep.stats.look_record import record_look
+    from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of
     from torsweep.study.budget import better_spent, next_line
     from torsweep.study.sight import sight_lines

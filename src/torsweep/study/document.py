@@ -31,7 +31,7 @@ from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import is_rule
 from torsweep.provenance import sha256_of_file
-from torsweep.stats.look_record import read_looks, with_look
+from torsweep.stats.inference.interim import read_looks, with_look
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import TorChange

@@ -1,7 +1,8 @@
 """Whether a change can act on the networks that it is to be compared on, before anything is built.
 
 In: the change, the networks, the era. Out: sentences on the parts that cannot act; InputError where none can,
-and for hosts that the networks have not, or that cannot take what they are to get.
+and for hosts that the networks have not, or that cannot take what they are to get. And what the backtest says
+of changes like it: ``experiments/backtest/badly_predicted.csv``, which ``bench.backtest`` writes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from torsweep.config.eras import tor_settings
@@ -17,7 +19,8 @@ from torsweep.config.reading import validate
 from torsweep.config.traffic import ONION
 from torsweep.config.where import Role, Where
 from torsweep.errors import InputError
-from torsweep.study.backtested import backtest_notes
+from torsweep.formats.frames import read_csv
+from torsweep.home import find
 from torsweep.study.change import UNCHANGED, TorChange
 from torsweep.study.named_tor import ARTI
 from torsweep.study.series import changed_defaults
@@ -213,3 +216,14 @@ def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role 
 def _of_tornet(*hosts: Collection[str]) -> Iterator[tuple[Role, Collection[str]]]:
     roles: tuple[Role, ...] = ("authority", "relay", "client")
     yield from zip(roles, hosts, strict=True)
+
+
+BADLY_PREDICTED = Path("experiments/backtest/badly_predicted.csv")
+"""Columns ``option`` and ``sentence``."""
+
+
+def backtest_notes(change: TorChange, file: Path = BADLY_PREDICTED) -> list[str]:
+    """The sentences on ``change``."""
+    told = change.option_names
+    rows = read_csv(find(file), None).select("option", "sentence").rows()
+    return [sentence for option, sentence in rows if option.lower() in told]

@@ -16,8 +16,8 @@ from torsweep.config.tors import DEBIAN
 from torsweep.errors import InputError
 from torsweep.study.named_tor import NamedTor
 from torsweep.tor import DOWNLOADS
-from torsweep.tor.apt import RELEASE_SERIES as RELEASES
 from torsweep.tor.names import defaults_of
+from torsweep.tor.release import RELEASE_SERIES as RELEASES
 from torsweep.tor.release import fetched_release, find_commit_release, find_release, require_version, unpack
 from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
 

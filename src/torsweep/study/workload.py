@@ -1,12 +1,14 @@
-"""What a comparison will take, before it starts: ``--dry-run``.
+"""What a comparison will take, before it starts (``--dry-run``), and the builds of tor that it shares.
 
 In: a study and how it is to be played. Out: builds, runs, hours, memory, and the changes that so many
-networks can be expected to show, as lines of text. Nothing is written.
+networks can be expected to show, as lines of text. A study shares the builds of the working directory by a
+link, so that both sides of a comparison are of one release of Debian's source.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +19,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, AnyKind
+from torsweep.engines import run_builds
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError, ToolMissing
@@ -31,13 +34,42 @@ from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
 from torsweep.stats.inference.power import POWER, size_text, smallest_shown
 from torsweep.stats.statistic import MetricName
-from torsweep.study.builds import standing_build
+from torsweep.storage.folders import TOOLS_FOLDER, own_folder
+from torsweep.study.document import Study
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.sight import sight_lines
+from torsweep.tor import TOOLS, builds
 from torsweep.tor.build import require_buildable
+from torsweep.tor.builds import BuiltTor, marker_name
+from torsweep.tor.identity import planned_key
 from torsweep.units import SECOND_NS, counted, rounded_duration
+
+
+def standing_build(study: Study, tor: TorSource) -> BuiltTor | None:
+    """The build of ``tor`` that the study has, or will share; None without one."""
+    tools = study.folder / TOOLS if (study.folder / TOOLS).exists() else TOOLS
+    return builds.standing_build(tools / marker_name(planned_key(tor)))
+
+
+def share_builds(study: Study) -> None:
+    """Link the working directory's builds into the study, unless it has a folder of its own for them."""
+    place = study.folder / TOOLS
+    if place.exists():
+        return
+    own_folder(TOOLS, TOOLS_FOLDER)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)  # A link that leads nowhere: the study has been moved.
+    place.symlink_to(os.path.relpath(TOOLS.resolve(), place.parent.resolve()), target_is_directory=True)
+
+
+def require_options(study: Study, experiment: Experiment) -> None:
+    """Raise InputError, in tor's own words, for options that a build which stands does not take."""
+    standing = [standing_build(study, tor) for tor in study.builds.values()]
+    programs = [built.program for built in standing if built is not None and not built.is_arti]
+    run_builds.require_options(programs, experiment)
+
 
 SIDES = 2
 """Runs on each network."""

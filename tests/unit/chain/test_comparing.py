@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from torsweep.chain.comparing import as_markdown, clock_costs, compare, per_round, table
+from torsweep.chain.command import as_markdown, clock_costs, compare, per_round, table
 from torsweep.chain.turns import QUANTUM_RATE, clocks_plan, quantum_plan, tracing_plan
 
 MEASURED = {

@@ -11,7 +11,7 @@ from torsweep.config.eras import tor_settings
 from torsweep.engines.arrival import OWN, settings_frame
 from torsweep.engines.host_tors import CACHED_CONSENSUS, HostTors
 from torsweep.engines.run_spec import UserLines, UserOptions
-from torsweep.engines.shadow.settings import write_settings
+from torsweep.engines.shadow.run import write_settings
 from torsweep.engines.shadow.simulate import GraphHost, Process
 from torsweep.engines.table_schema import DEFAULT, SETTINGS, validate
 from torsweep.formats.frames import read_frame

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.stand_ins import tells_round_trip
-from torsweep.engines import own_programs, selection, tools
+from torsweep.engines import selection, tools
 from torsweep.engines.emulation import entry as emulation
 from torsweep.engines.emulation.rights import Standing
-from torsweep.engines.own_programs import find_own_program
 from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
+from torsweep.engines.tools import find_own_program
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 BOTH = ("shadow", "cellsim")
@@ -22,7 +22,7 @@ def programs(tmp_path, monkeypatch):
     """Nothing is installed but what the test puts on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(selection, "check_requirements", lambda: None)
-    monkeypatch.setattr(own_programs.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(tools.sys, "executable", str(tmp_path / "python"))
     for name in ANSWERS:
         monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torsweep.network.exact import Floats
-from torsweep.network.latency_fit import (
+from torsweep.network.latency_import import (
     Coordinates,
     Pairs,
     coordinate_model,

@@ -7,8 +7,7 @@ import pytest
 
 from torsweep.engines.draws import PAGE
 from torsweep.engines.table_schema import STREAMS
-from torsweep.stats.streams.incidence import STREAM_COLUMNS
-from torsweep.stats.streams.pages import with_pages
+from torsweep.stats.streams.incidence import STREAM_COLUMNS, with_pages
 
 
 def _streams(*rows: tuple[int, int, int, int | None, str]) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from tests.analyses import change_verdict, claims_file_of
 from torsweep.cli import app
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
-from torsweep.study import builds, play, request, series, verdict, workload
+from torsweep.study import play, request, series, verdict, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
 
@@ -30,7 +30,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
-    monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     unclear = {"paired_ttfb": (-0.2, 0.1), "mean_ttlb": (-0.2, 0.1)}
     found = claims_file_of(

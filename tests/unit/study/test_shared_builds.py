@@ -13,8 +13,8 @@ from torsweep.config.tors import TorSource
 from torsweep.engines import run_builds
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
-from torsweep.study.builds import require_options, share_builds, standing_build
 from torsweep.study.document import Study
+from torsweep.study.workload import require_options, share_builds, standing_build
 from torsweep.tor import TOOLS
 from torsweep.tor.builds import STAMP, BuiltTor, marker_name
 from torsweep.tor.identity import planned_key

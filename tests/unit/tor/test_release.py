@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError, ToolMissing
-from torsweep.tor import apt
-from torsweep.tor.apt import as_sources
-from torsweep.tor.release import PACKAGE, find_release, unpack
+from torsweep.tor import release
+from torsweep.tor.release import PACKAGE, as_sources, find_release, unpack
 
 
 def test_a_tarball_is_checked_against_the_checksum_given(tarball, tmp_path):
@@ -45,7 +44,7 @@ def test_a_source_that_is_none_is_named(tmp_path, name):
 
 
 def test_without_apt_the_message_names_the_other_ways(monkeypatch, tmp_path):
-    monkeypatch.setattr(apt.shutil, "which", lambda program: None)
+    monkeypatch.setattr(release.shutil, "which", lambda program: None)
     with pytest.raises(ToolMissing, match=r"--source PATH, or --config tor_source=PATH") as raised:
         find_release(None, tmp_path / "tools" / "downloads")
     assert raised.value.exit_code == 3

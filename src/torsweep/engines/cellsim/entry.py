@@ -9,7 +9,7 @@ from __future__ import annotations
 from torsweep.config.looks import USUAL
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind
-from torsweep.engines.own_programs import find_own_program, require_own_program
+from torsweep.engines.tools import find_own_program, require_own_program
 from torsweep.provenance import program_version
 
 MODEL_S_PER_HOST_SECOND = 1.4e-5

@@ -47,7 +47,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Client, Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEYS_FOLDER
-from torsweep.storage.room import NO_ROOM, no_room
+from torsweep.storage.whole import NO_ROOM, no_room
 from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.builds import BuiltTor
 from torsweep.tor.onion import ONION_FOLDER

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.core_locks import locked_cores
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
-from torsweep.engines.machine_lock import LOCK, OTHER, in_turn, machine_shared, say_waiting
+from torsweep.engines.machine_lock import LOCK, OTHER, in_turn, locked_cores, machine_shared, say_waiting
 from torsweep.errors import ToolMissing
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.engines.host_tors import HostTors, find_host_tors
-from torsweep.engines.own_programs import require_own_program
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.tools import require_own_program
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
-from torsweep.engines.core_locks import locked_cores
+from torsweep.engines.machine_lock import locked_cores
 from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.simulate import SHADOW_YAML, ShadowSimulation
 from torsweep.errors import TorsweepError

@@ -1,22 +1,32 @@
 """A run under Shadow, from run.json to its tables.
 
 In: a run directory. Out: its tables, and provenance.json last. Killed half-way, a run starts over.
+
+No program of a simulation asks tor for its options: for the table ``settings``, the tor of each host reads
+that host's files once more; parameters are those of the consensus that each host has kept.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import resource
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from torsweep.engines.arrival import settings_frame
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
-from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
+from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
 from torsweep.engines.run_directory import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
@@ -30,10 +40,9 @@ from torsweep.engines.shadow.layout import (
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
-from torsweep.engines.shadow.read.starts import read_starts
+from torsweep.engines.shadow.read.logs import TEXT, find_logs, parse_logs
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
-from torsweep.engines.shadow.settings import write_settings
-from torsweep.engines.shadow.simulate import ShadowSettings, require_memory
+from torsweep.engines.shadow.simulate import GraphHost, ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
@@ -42,10 +51,13 @@ from torsweep.errors import InputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
-from torsweep.network.model import read_latency, read_network
+from torsweep.network.model import Network, read_latency, read_network
+from torsweep.network.tornet import TOR_ARGUMENTS
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN_FOLDER
+from torsweep.tor.arti_client import READY
+from torsweep.tor.program import config_of
 from torsweep.tor.torrc import consensus_parameters
 from torsweep.units import SECOND_NS
 
@@ -262,3 +274,49 @@ def _provenance(
         "floored_pairs": written.floored_pairs,
         "machine": dict(machine()),
     }
+
+
+def write_settings(
+    folder: Path, run: RunSpec, network: Network, hosts: Mapping[str, GraphHost], tors: HostTors
+) -> None:
+    """Write the table into the simulation's ``folder``; TorsweepError when a tor does not say its options."""
+    named = [host.name for host in (*network.authorities, *network.relays, *network.tor_clients)]
+    data = {name: folder / HOSTS_FOLDER / name for name in named}
+
+    def options(name: str) -> dict[str, str]:
+        if tors.is_arti(name):
+            return {}
+        arguments = TOR_ARGUMENTS.split() if network.tornettools else hosts[name].processes[0].arguments
+        return config_of(tors.of(name).program, arguments, data[name])
+
+    with ThreadPoolExecutor(os.cpu_count()) as askers:
+        found = dict(zip(named, askers.map(options, named), strict=True))
+    write_table(folder, SETTINGS, settings_frame(run, network, tors, found, data))
+
+
+_ENOUGH = ("Bootstrapped 75% (enough_dirinfo)", READY)
+_TOR_TIME, _ARTI_TIME = r"^\w{3} \d\d (\d\d:\d\d:\d\d\.\d{3}) \[", r"^\S+T(\d\d:\d\d:\d\d\.\d{3})Z "
+"""How lines of tor and of Arti begin. A simulation begins at midnight, so the day does not matter."""
+
+
+@dataclass(frozen=True)
+class _Lines:
+    frame: pl.DataFrame
+
+
+def read_starts(hosts: Path, clients: Sequence[str]) -> dict[str, int]:
+    """Client → the time that its start took; without those whose log does not say so."""
+    logs = [*find_logs(hosts, "tor", clients), *find_logs(hosts, "arti", clients, "stderr")]
+    enough = pl.any_horizontal(*(TEXT.str.contains(words, literal=True) for words in _ENOUGH))
+    lines = parse_logs(logs, lambda frame: _Lines(frame.filter((pl.col("line") == 1) | enough))).frame
+    starts: dict[str, int] = {}
+    for (log, *_), found in lines.sort("log", "line").group_by("log", maintain_order=True):
+        times = [_time(text) for text in found["text"][:2]]
+        if len(times) == 2 and times[0] and times[1]:
+            starts[logs[int(str(log))].host] = (times[1] - times[0]) // timedelta(microseconds=1)
+    return starts
+
+
+def _time(line: str) -> datetime | None:
+    match = re.match(_TOR_TIME, line) or re.match(_ARTI_TIME, line)
+    return datetime.strptime(match[1], "%H:%M:%S.%f") if match is not None else None

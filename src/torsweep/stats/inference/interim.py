@@ -4,6 +4,8 @@ In: one number for each network, in the order in which the networks were added, 
 which somebody has looked at a verdict. Out: an :class:`~torsweep.stats.inference.intervals.Interval` whose
 confidence holds although somebody looked, and could have stopped, earlier.
 
+The looks at a comparison are kept in ``looks.json``, beside its study or summary.
+
 The t-intervals of all looks cover the mean *together* with the stated confidence (repeated confidence
 intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so that a
 comparison may end at any of them, for whatever reason. Their intersection is therefore an interval of that
@@ -24,15 +26,22 @@ t-distribution of the analysis (the significance level approach of Pocock, Biome
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from torsweep.config.experiment import Experiment
+from torsweep.config.reading import validate
+from torsweep.config.replicates import Precision
+from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.stats.inference.intervals import Interval, t_interval
+from torsweep.storage import write_text
 
 NODES = 256
 """Points of the Gauss–Legendre rule between the bounds of a look; 128 give the same six digits."""
@@ -180,3 +189,28 @@ _MOST_LEVEL = 1 - 1e-12
 @functools.cache
 def _levels(interim: tuple[int, ...], spent: tuple[float, ...], confidence: float) -> tuple[float, ...]:
     return tuple(float(level) for level in confidences(interim, spent, confidence))
+
+
+LOOKS_FILE = "looks.json"
+
+
+def read_looks(beside: Path) -> dict[int, float]:
+    """The share of the error spent by each look, from the record ``beside`` this file; empty before any."""
+    file = beside.with_name(LOOKS_FILE)
+    if not file.is_file():
+        return {}
+    return dict(validate(Precision, {"looks": read_json(file)}, file).looks)
+
+
+def with_look(looks: dict[int, float], networks: int) -> dict[int, float]:
+    """``looks`` and one with so many networks; InputError where more have been looked at."""
+    if looks and networks not in looks and networks < max(looks):
+        problem, accepted = "is fewer than this comparison has been looked at with", f"{max(looks)} or more"
+        raise InputError(problem, key="--networks", value=networks, accepted=accepted)
+    return Design(tuple(looks), tuple(looks.values())).look(networks).shares
+
+
+def record_look(beside: Path, design: Design, networks: int) -> None:
+    """Keep that the verdicts with so many networks have been shown, in the record ``beside`` this file."""
+    looks = {number: share for number, share in design.look(networks).shares.items() if number <= networks}
+    write_text(beside.with_name(LOOKS_FILE), json.dumps(looks) + "\n")

@@ -4,7 +4,7 @@ In: :data:`MEASURES`. Out: measures.csv, a row for each measure, group and varia
 each variant against the baseline, paired by network as times are
 (:mod:`torsweep.stats.streams.differences`): of a share the difference in percentage points, of anything else
 the relative change, whose mean and interval are those of logarithms. A measure that no run recorded has no
-rows.
+rows. Measures by continent are of web clients, where the table of latency says where its places are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from torsweep.stats.inference.intervals import (
     t_interval,
 )
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
-from torsweep.stats.measures.continents import CONTINENT_MEASURES
 from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
-from torsweep.stats.measures.measure import ALL, GROUP, SECONDS, Measure, ordered
+from torsweep.stats.measures.measure import ALL, GROUP, SECONDS, Measure, by_run, in_group, ordered
 from torsweep.stats.measures.relays import RELAY_MEASURES
 from torsweep.stats.statistic import (
     KNOB_COLUMNS,
@@ -41,7 +40,44 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import TOO_FEW, Paired, bounds_of, paired
+from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads
 from torsweep.stats.text import MOST_TIMES, TextTable, variant_words
+
+CONTINENT_TIMES = {"first": METRICS["ttfb"], "last": METRICS["ttlb"]}
+
+
+def medians_by_continent(analysis: Analysis) -> pl.DataFrame:
+    """``first_s`` and ``last_s``, a row for each run and continent: the median over all downloads of the web
+    clients there; null where fewer than half of them got so far."""
+    by = [*by_run(analysis), GROUP]
+    clients = analysis.tables.clients().filter(pl.col("kind") == "web").drop_nulls("continent")
+    where = in_group(clients, pl.col("continent")).select(*by, "client")
+    if where.is_empty():
+        return where.drop("client").with_columns(
+            pl.lit(None, pl.Float64).alias(f"{name}_s") for name in CONTINENT_TIMES
+        )
+    streams = analysis.once(measured_downloads).join(where, on=[*by_run(analysis), "client"])
+    frame = streams.select(by).unique()
+    for name, metric in CONTINENT_TIMES.items():
+        rows = downloads(streams, metric, by)
+        medians = pl.Series(f"{name}_s", rows.incidence().quantiles(np.array([0.5]))[:, 0], nan_to_null=True)
+        frame = frame.join(rows.keys.with_columns(medians), on=by, how="left")
+    return frame
+
+
+CONTINENT_MEASURES = tuple(
+    Measure(
+        f"{name}_byte_by_continent",
+        "Web, by continent",
+        f"{name} byte, median",
+        SECONDS,
+        f"median time to the {name} byte of the web clients in a continent, of networks that have countries",
+        medians_by_continent,
+        pl.col(f"{name}_s").first(),
+    )
+    for name in CONTINENT_TIMES
+)
+
 
 MEASURES: Mapping[str, Measure] = {
     measure.name: measure

@@ -10,8 +10,7 @@ import pytest
 from torsweep.engines.emulation import rights, tools
 from torsweep.engines.emulation.run import engine as module
 from torsweep.engines.emulation.run.pace import FellBehind
-from torsweep.engines.emulation.run.processes import ProcessEnded
-from torsweep.engines.emulation.run.waits import NotReady
+from torsweep.engines.emulation.run.processes import NotReady, ProcessEnded
 
 
 def engine(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> list[int]:

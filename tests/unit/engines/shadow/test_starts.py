@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torsweep.engines.shadow.read.starts import read_starts
+from torsweep.engines.shadow.run import read_starts
 
 TOR = """Jan 01 00:00:45.000 [notice] Tor 0.4.9.11 running on Linux
 Jan 01 00:00:47.250 [notice] Bootstrapped 75% (enough_dirinfo): Loaded enough directory info to build circuits

@@ -43,9 +43,8 @@ from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import MeasuredRun, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import FellBehind
-from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
+from torsweep.engines.emulation.run.processes import NotReady, ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
-from torsweep.engines.emulation.run.waits import NotReady
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import FILES_PER_HOST, EmulationTools, cores
 from torsweep.engines.paths import common_paths
@@ -71,7 +70,7 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN_FOLDER
-from torsweep.storage.room import free_bytes, no_room
+from torsweep.storage.whole import free_bytes, no_room
 from torsweep.tor.torrc import check_network
 
 PROCESS_FOLDER = "processes"

@@ -2,11 +2,13 @@
 
 In: command lines and files for what they print. Out: running processes, in the network namespaces of hosts.
 The kernel kills each child when the thread that started it is gone (PR_SET_PDEATHSIG), which covers a ``kill
--9`` of the engine; tor watches its owner by itself too.
+-9`` of the engine; tor watches its owner by itself too. :func:`until`
+waits, with a limit, for what a network's start needs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import os
@@ -14,11 +16,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from torsweep.engines.emulation.run.control import POLL_S
 from torsweep.errors import TorsweepError
 
 CLONE_NEWNET = 0x40000000
@@ -186,3 +189,45 @@ def orderly_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+STALLED_S = 150.0
+"""A wait is over when what is missing has not changed for so many seconds. tor gives up the first circuit of
+a client after 60 s and tries another."""
+
+_NAMED = 5
+
+
+class NotReady(TorsweepError):
+    """A network did not come up; the message is what was missing."""
+
+
+async def until(
+    done: Callable[[], Awaitable[bool]],
+    missing: Callable[[], str],
+    check: Callable[[], None],
+    deadline: float,
+    *,
+    stalled_s: float = STALLED_S,
+    poll_s: float = POLL_S,
+) -> None:
+    """Wait for ``done``; ``check`` raises an error when the wait is in vain.
+
+    Raises NotReady with what is ``missing`` when that has not changed for ``stalled_s``, and at the monotonic
+    time ``deadline``.
+    """
+    words, since = "", time.monotonic()
+    while not await done():
+        check()
+        now = time.monotonic()
+        if missing() != words:
+            words, since = missing(), now
+        if now > min(since + stalled_s, deadline):
+            raise NotReady(f"the network was not ready in time: {words}")
+        await asyncio.sleep(poll_s)
+
+
+def some_of(names: Collection[str]) -> str:
+    """The first of ``names``: ``relay1, relay2 and 5 more``."""
+    first, more = ", ".join(sorted(names)[:_NAMED]), len(names) - _NAMED
+    return f"{first} and {more} more" if more > 0 else first
