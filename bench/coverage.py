@@ -84,8 +84,8 @@ def missed_by_t(draw: Draw, networks: int, level: float) -> tuple[float, float]:
 
 
 def missed_by_resampling(draw: Draw, networks: int, level: float) -> tuple[float, float, float]:
-    """Of the bootstrap-t: both shares together, and the median width as a multiple of Student's; of sign
-    flips, the share."""
+    """The share that the bootstrap-t misses, its median width as a multiple of Student's, the share that sign
+    flips miss."""
     generator = np.random.default_rng(SEED)
     missed, flipped, widths = 0, 0, []
     rank = max(int((BOOTSTRAP_RESAMPLES + 1) * (1 - level) / 2), 1)

@@ -52,7 +52,7 @@ LATER_NS = 1_000_000
 
 REPEATS = 10
 FIRST_SEED = 1_001
-"""Of the networks of ``promise``."""
+"""The first seed of the networks of ``promise``."""
 
 LINES = 4
 """Measures of a comparison."""

@@ -78,7 +78,7 @@ class Row(Section):
 
     @property
     def event(self) -> Event | None:
-        """Its dates; None where they are not known."""
+        """The dates of the change; None where they are not known."""
         if self.before_ends is None or self.after_starts is None:
             return None
         return Event(self.before_ends, self.after_starts)

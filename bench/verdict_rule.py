@@ -63,7 +63,7 @@ def times_shown(values: Numbers, level: float) -> npt.NDArray[np.bool_]:
 
 
 def shares_shown(counts: Numbers, level: float) -> npt.NDArray[np.bool_]:
-    """The same of counts, of shape (studies, lines, sides, networks)."""
+    """Which studies show a difference in ``counts``, of shape (studies, lines, sides, networks)."""
     of = np.full(counts.shape[-1], CLIENTS)
     return np.array(
         [

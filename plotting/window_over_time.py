@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 from matplotlib.figure import Figure
-from torsweep.stats.measures.windows import SECONDS_PER_WINDOW
+from torsweep.stats.measures.relays import SECONDS_PER_WINDOW
 
 from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source

@@ -98,7 +98,7 @@ class Facets:
         return cls(colour, knobs[colour], columns, rows, looks(colour, knobs[colour]))
 
     def spread(self) -> Facets:
-        """The same with a column for each level of the colour's knob, so that colours are free."""
+        """These facets with a column for each level of the colour's knob, so that colours are free."""
         columns = [{self.knob: level} for level in self.levels]
         rows = [{**row, **column} for row, column in product(self.rows, self.columns)]
         return replace(self, columns=columns, rows=rows)

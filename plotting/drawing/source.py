@@ -131,7 +131,7 @@ class Source:
         return "lowest, highest" if self.few else "95 % interval"
 
     def interval_note(self) -> str:
-        """The same of intervals that are drawn as lines."""
+        """What intervals are that are drawn as lines."""
         return self.band_note().replace("Bands:", "Upright lines:").replace("Thin:", "Upright lines:")
 
     def band_note(self) -> str:

@@ -38,7 +38,7 @@ _LOOKS = {
 
 SCALE = so.Nominal({group: _LOOKS[group][0] for group in GROUPS}, order=list(GROUPS))
 _LEAST_SHARE = 1e-4
-"""Of a bar: a group that nowhere has more of one cannot be seen, and is not in the legend."""
+"""A group that has no larger share of any bar cannot be seen, and is not in the legend."""
 
 
 def kinds_of(source: Source, points: pl.DataFrame) -> list[str]:

@@ -53,7 +53,7 @@ from torsweep.study.portable import portable_experiment, portable_network
 from torsweep.tor.repository import Commit, archive
 
 MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
-"""Of a page with its pictures, and of what stands there before its title and in it."""
+"""The most bytes of a page with its pictures, and of its head up to the title."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import Between, DurationNs
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
-"""Of a study and of the checkout: see :mod:`torsweep.home`."""
+"""A study may have this folder beside the checkout's: see :mod:`torsweep.home`."""
 
 MAIN_PLAN = "main"
 
@@ -394,7 +394,7 @@ def load_experiment(
     overrides = overrides or {}
     if "name" in {**document, **overrides}:
         raise InputError("unknown key: an experiment is named by its folder", file=file, key="name")
-    # Of a folder that is a link, the name of the link.
+    # Where the folder is a link, the link names the experiment.
     document = {"name": file.absolute().parent.name, **document}
     experiment = validate(Experiment, apply_overrides(document, overrides), file)
     experiment._file = file

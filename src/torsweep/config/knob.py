@@ -233,5 +233,5 @@ class Knob:
             ) from None
 
     def usual_in(self, era: str) -> str | None:
-        """Its usual level in ``era``."""
+        """The knob's usual level in ``era``."""
         return self.usual if isinstance(self.usual, str | None) else self.usual[era]

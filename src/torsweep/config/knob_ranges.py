@@ -29,7 +29,7 @@ FEWEST_POINTS, MOST_POINTS = 2, 256
 
 _LEVEL = re.compile(r"([A-Za-z_]*)([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)\Z")
 _DESIGN_SEED = 0
-"""The same points on all networks, so that a plan can grow by networks of other seeds."""
+"""All networks have these points, so that networks of other seeds can be added to a plan."""
 
 
 def number_in(level: str) -> tuple[str, float, str]:

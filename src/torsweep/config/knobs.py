@@ -445,7 +445,7 @@ def find_knob(name: str) -> Knob:
 
 
 def network_levels(levels: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``levels`` that are of knobs that change the network; what is no knob is left out."""
+    """The ``levels`` of knobs that change the network; what is no knob is left out."""
     return {
         name: level for name, level in levels.items() if name in KNOBS and KNOBS[name].target == "network"
     }

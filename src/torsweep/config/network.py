@@ -33,7 +33,7 @@ from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, LEAST_SCALE, MOST_LOSS_SHA
 from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
-"""Of a study and of the checkout: see :mod:`torsweep.home`."""
+"""A study may have this folder beside the checkout's: see :mod:`torsweep.home`."""
 
 CHAIN_POSITIONS = ("guard", "middle", "exit")
 """The relays of a path, in order."""
@@ -119,8 +119,8 @@ class LatencySource(InputSource):
     """
 
     use: Literal["fit", "direct"] = "fit"
-    """Of an imported matrix: ``direct`` takes the round trips as they were measured, ``fit`` draws those of
-    each network anew from a coordinate model of them."""
+    """How an imported matrix is used: ``direct`` takes the round trips as they were measured, ``fit`` draws
+    new ones for each network from a coordinate model of them."""
 
 
 class ClientBandwidthSource(InputSource):
@@ -166,7 +166,7 @@ class AccessDelay(Section):
     """
 
     median: Annotated[DurationNs, Between("0 s", "1 s")] = default_text("10 ms")
-    """Its median."""
+    """Median of the time."""
     sigma: Annotated[float, Field(strict=True, ge=0, le=3, allow_inf_nan=False)] = 0.5
     """Standard deviation of its logarithm."""
     maximum: Annotated[DurationNs, Between("0 s", "5 s")] = default_text("200 ms")

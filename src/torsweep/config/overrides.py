@@ -45,7 +45,8 @@ class Overrides(Section):
     Several side by side: sources between commas, the reference first, such as
     ``emulation,cellsim+tcp=linux_6_18``."""
     runs: Literal["all", "finished"] = "finished"
-    """Of several sources: whether missing runs of real tor are made, or those that are finished are taken."""
+    """With several sources: ``all`` makes runs of real tor that are missing, ``finished`` takes those that
+    there are."""
     era: Era | None = None
     """The settings of tor around the knobs."""
     plan: PlanName = MAIN_PLAN

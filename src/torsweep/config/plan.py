@@ -73,7 +73,7 @@ class Plan:
 
 
 def ranges_of(axes: Mapping[str, KnobRange | tuple[str, ...]]) -> dict[str, KnobRange]:
-    """Those of ``axes`` that are ranges."""
+    """The ``axes`` that are ranges."""
     return {knob: axis for knob, axis in axes.items() if isinstance(axis, KnobRange)}
 
 

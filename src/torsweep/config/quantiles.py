@@ -20,12 +20,12 @@ from torsweep.home import find
 from torsweep.units import Between, DurationNs, SizeBytes
 
 QUANTILES_DIRECTORY = Path("configs/quantiles")
-"""Of a study and of the checkout: see :mod:`torsweep.home`."""
+"""A study may have this folder beside the checkout's: see :mod:`torsweep.home`."""
 
 MILLION = 1_000_000
 
 MOST_OBJECTS = 10_000
-"""Of a page."""
+"""The most objects of a page."""
 
 Points = tuple[tuple[int, int], ...]
 """Shares in millionths, from 0 to a million, and the value (bytes, nanoseconds) that each lies below."""

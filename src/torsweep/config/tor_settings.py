@@ -135,7 +135,7 @@ class TorSettings(Section):
 
 
 TcpRules = Literal["linux", "linux_6_18"]
-"""That of a Linux of the era (3.2, 6.18); that of Linux 6.18 with the era's settings, as in an emulation."""
+"""TCP of a Linux of the era (3.2, 6.18); or of Linux 6.18 with the era's settings, as in an emulation."""
 
 DROPTAIL_BYTES = 75_000
 """Fifty packets of 1,500 bytes, as before the down-links of an emulation and in ModelNet's pipes."""

@@ -89,8 +89,8 @@ class Variant:
         return {knob: level for knob, level in self.levels if find_knob(knob).target == "network"}
 
     def network_key(self, name: str) -> str:
-        """Its network of the configuration ``name``: ``paper``, or ``paper+load=0.5`` where a knob changes
-        the network."""
+        """The variant's network of the configuration ``name``: ``paper``, or ``paper+load=0.5`` where a knob
+        changes the network."""
         return JOINED_BY.join(filter(None, (name, variant_text(self.network_levels))))
 
     @property

@@ -194,7 +194,7 @@ class Diagnosis:
         problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
         for outlook in self.outlooks:
-            # Of the networks that do not fit, the smallest: larger ones lack as much and more.
+            # The smallest network that does not fit is enough: larger ones lack as much and more.
             lacking = ((name, text) for name, text in outlook.networks.items() if text)
             problems += [f"{outlook.engine}, network {name}: {text}" for name, text in islice(lacking, 1)]
         for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):

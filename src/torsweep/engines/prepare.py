@@ -87,7 +87,8 @@ def _with_features(settings: RunSettings, network: Network) -> TorSettings:
 
 
 def _transport(settings: RunSettings, network: Network) -> Transport | None:
-    """That of the settings, with the queue of the network where no knob says which; the model's alone."""
+    """The transport of the settings, with the network's queue where no knob says which; None outside the
+    model."""
     queue = network.config.get("link_queue")
     if settings.transport is None or queue is None or "link_queue" in settings.variant:
         return settings.transport

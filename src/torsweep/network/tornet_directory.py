@@ -92,7 +92,7 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
     if name not in weights:
         raise InputError("has no weight", file=tornet.template / V3BW_FILE, key=name)
     rate, burst, relayed_rate, relayed_burst = (_bytes(tornet, name, option) for option in _RATE_OPTIONS)
-    # Of the two for relayed traffic, tor takes the one that is stated for the other as well.
+    # Where only the rate or only the burst of relayed traffic is given, tor takes it for both.
     rate = _lower(rate, relayed_rate or relayed_burst) or capacity
     burst = _lower(burst, relayed_burst or relayed_rate) or rate
     return Relay(

@@ -90,7 +90,7 @@ class Builds:
     def _require_different(self, experiment: Experiment, plan: Plan) -> None:
         seen: dict[str, str] = {}
         for name in _names(experiment, plan):
-            # Of Debian's package it is known only when it stands which release it is.
+            # Which release Debian's package is, is known once it has been built.
             key = self._version(experiment, name) or self.key(experiment, name)
             if key in seen:
                 problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"

@@ -404,7 +404,7 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     frame = read_table(run.directory, schema)
     warm_up_us = run.warm_up_ns // 1000
     if schema is STREAMS:
-        # Of a page, all objects stay or none.
+        # A page keeps all its objects or none.
         page = pl.when(pl.col("stream") >= PAGE).then(pl.col("stream") // PAGE).otherwise(-pl.col("stream"))
         late, ends_us = pl.col("start_us") >= warm_up_us, pl.col("start_us") + pl.col("observed_us")
         measured = frame.filter((late | (ends_us > warm_up_us)).any().over("client", page))

@@ -185,7 +185,8 @@ class Import:
         return self.folder.resolve().name
 
     def open_runs(self, numbers: dict[str, int], warm_up_ns: int, duration_ns: int) -> list[Run]:
-        """Its simulations as runs, without the first ``warm_up_ns``; ``numbers`` are those of networks."""
+        """The simulations as runs, without the first ``warm_up_ns``; ``numbers`` has the number of each
+        network."""
         versions = sorted({f"tgen {one}" for run in self.runs for one in run.tgen})
         versions += sorted({f"oniontrace {one}" for run in self.runs for one in run.oniontrace})
         return [

@@ -150,7 +150,7 @@ class _Measured(BaseModel):
 
     @abstractmethod
     def download(self) -> _Download:
-        """The same in the terms of all versions."""
+        """The download in the terms that all versions share."""
 
     @model_validator(mode="after")
     def _steps_are_in_order(self) -> Self:

@@ -166,7 +166,7 @@ class Comparison:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Those of all kinds."""
+        """The rows of all kinds."""
         return tuple(row for kind in self.kinds for row in kind.rows)
 
     @property

@@ -198,7 +198,7 @@ def _quantities(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Ite
 def _beside(
     quantities: Iterable[Beside], public: pl.DataFrame, curves: pl.DataFrame | None
 ) -> Iterator[Beside]:
-    """Those of ``quantities`` that ``public`` has, with what it has."""
+    """The ``quantities`` that ``public`` has, with its quartiles and the gap between the curves."""
     for each in quantities:
         there = public.filter(tells_of(each.kind), measure=each.measure)
         if there.is_empty():

@@ -57,7 +57,7 @@ class Analysis:
     grid: Sequence[Levels] = ()
     """The variants of the plan, whether they have run or not, without what made them."""
     ranges: Mapping[str, KnobRange] = field(default_factory=dict)
-    """Those of the plan's knobs that have numbers of a range as levels."""
+    """The plan's knobs whose levels are numbers of a range."""
     names: Levels = field(default_factory=dict)
     """What levels are called, where figures do not call them by their own names."""
     design: Design = FIXED
@@ -153,7 +153,7 @@ class Statistic:
 
     @property
     def file(self) -> str:
-        """Its file in a folder of summaries."""
+        """The name of its file in a folder of summaries."""
         return f"{self.name}.csv"
 
     def applies(self, provenance: Provenance) -> bool:

@@ -45,7 +45,7 @@ ON = " on "
 """Stands in words between a change and the hosts that have it."""
 
 MOST_LETTERS = 40
-"""Of a change, and of its hosts, in a legend."""
+"""The most letters of a change, and of its hosts, in a legend."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ CONVERGED_S = 1_200
 it."""
 
 USUAL_SEEDS = 8
-"""Of the simulator, on one network."""
+"""How many seeds of the simulator one network gets, when the user names none."""
 
 
 @dataclass(frozen=True)

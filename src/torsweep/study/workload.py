@@ -134,7 +134,7 @@ class Workload:
             took_s = float(benchmark.read_text().splitlines()[1].split("\t")[0])
             run_s = float(read_json(run / RUN_FILE)["duration_ns"]) / SECOND_NS
         except (OSError, IndexError, KeyError, TypeError, ValueError, InputError):
-            return None  # Of another study, or of a run that was killed: the plan goes without it.
+            return None  # The file is another study's, or its run was killed.
         share = took_s / find_engine(self.play.engine).run_seconds(self.network, run_s) if run_s > 0 else 0.0
         return share if math.isfinite(share) and share > 0 else None
 
@@ -159,8 +159,8 @@ class Workload:
 
     @cached_property
     def _long_enough(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
-        """The same without measures that the A/A runs of the measured time, or of a shorter one, do not have:
-        too few downloads got there."""
+        """The spreads without measures that the A/A runs of the measured time, or of a shorter one, do not
+        have because too few downloads got there."""
         measured_s = self.experiment.measured / SECOND_NS
         every = [row for rows in self._spreads.values() for row in rows]
         short = {(row.engine, row.network, row.pairing) for row in every if row.measured_s <= measured_s}
@@ -201,7 +201,7 @@ class Workload:
         return max(sizes, default=None)
 
     def _confidence(self, networks: int) -> float:
-        """That of an interval, at the next look."""
+        """The confidence of an interval at the next look."""
         looks = {many: share for many, share in self.experiment.precision.looks.items() if many < networks}
         each = same_download_confidence(len(self._spreads))
         design = Design(tuple(looks), tuple(looks.values()))

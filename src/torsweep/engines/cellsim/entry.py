@@ -16,7 +16,7 @@ MODEL_S_PER_HOST_SECOND = 1.4e-5
 """bench/results/speed.json: 8 s for 480 s of 1,253 hosts."""
 
 WHOLE_S_PER_HOST_SECOND = 2e-4
-"""Of a network with the relays and the load of the public one, whose clients get twenty times as much: some
+"""On a network with the relays and the load of the public one, whose clients get twenty times as much: some
 130 cell-hops a second for each host."""
 
 PREPARE_S = 1.7

@@ -110,7 +110,7 @@ class ShadowProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is that of its process group too."""
+        """The process id, which is the id of its process group, too."""
         return self._process.pid
 
     def lines(self, patience_s: float = 1.0) -> Iterator[str]:
@@ -126,7 +126,7 @@ class ShadowProcess:
             yield line
 
     def wait(self) -> int:
-        """Its exit code; negative for the signal that ended it."""
+        """Wait for the end of the process: its exit code, negative for the signal that ended it."""
         return self._process.wait()
 
     def kill(self) -> None:

@@ -105,7 +105,7 @@ EXPERIMENTAL: dict[str, Any] = {
     # Counters are only printed.
     "use_object_counters": False,
     "use_syscall_counters": False,
-    # Its ioctl for the length of the send queue, which KIST asks for, is not written.
+    # The new TCP lacks the ioctl for the length of the send queue, which KIST asks for.
     "use_new_tcp": False,
     # Shadow would let send buffers grow to 4 MiB, also where the window is not used; Linux's stay near what a
     # path carries: docs/shadow.md compares sizes with real kernels.

@@ -57,10 +57,11 @@ TIME_MEASURES: Final[dict[Estimand, float]] = {"paired": 0.05, "median": 0.05, "
 0.05 is a factor of 1.05 either way. How far two runs differ by chance alone says what is within reach."""
 
 OF_MOST: Final = ("paired", "median")
-"""Those that say what most downloads notice."""
+"""Statistics that say what most downloads notice."""
 
 SHARE_MEASURES: Final = {"without_progress": 0.02, "failed": 0.02}
-"""The same of shares of clients and of downloads: 0.02 is two points of a hundred."""
+"""Shares of clients and of downloads that a verdict may rest on, and the difference within which there is
+none: 0.02 is two percentage points."""
 
 WIDER = 3
 """Times the bound: where no network may be outside for there to be no difference."""

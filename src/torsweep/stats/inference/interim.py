@@ -134,7 +134,7 @@ class Design:
 
     @classmethod
     def after(cls, looks: Mapping[int, float], networks: int) -> Design:
-        """That of one more look, at ``networks``; that of a fixed number where there has been none."""
+        """The design with one more look, at ``networks``; the fixed design where there has been no look."""
         design = cls(tuple(looks), tuple(looks.values()))
         return design.look(networks) if looks else design
 
@@ -183,7 +183,7 @@ class Design:
 FIXED = Design()
 
 _MOST_LEVEL = 1 - 1e-12
-"""That of a look that spends nothing, where a number is needed."""
+"""The level of a look that spends no error, where a number is needed."""
 
 
 @functools.cache

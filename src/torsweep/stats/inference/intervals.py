@@ -20,8 +20,8 @@ from scipy import special
 CONFIDENCE = 0.95
 
 FEWEST_FOR_BANDS = 4
-"""Of fewer networks, figures show the networks themselves instead of bands, and nothing is forecast: a
-t-interval of two or three is up to ten times as wide as their spread."""
+"""With fewer networks, figures show each network instead of bands, and nothing is forecast: a t-interval of
+two or three is up to ten times as wide as their spread."""
 
 SHORTEST_S = 1e-6
 """The resolution of the tables: a shorter time counts as this long, so that it has a logarithm."""

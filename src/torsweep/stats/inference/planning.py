@@ -82,9 +82,9 @@ def spreads_of(
     era: str,
     pairing: str = FREE,
 ) -> list[Spread]:
-    """Those of ``rows`` for a comparison on ``network``, one for each measured time, or the nearest.
+    """The ``rows`` that come nearest to a comparison on ``network``, one for each measured time.
 
-    Those of the engine, where paths are given or else not; then those of the model; or none.
+    The engine's rows come first: with this pairing, then with free paths; then the model's; else none.
     """
     for each, how in product((engine, MODEL_ENGINE), (pairing, FREE)):
         where = (network, each, era, how, kind, metric)
@@ -94,7 +94,7 @@ def spreads_of(
 
 
 def spread_of(rows: Iterable[Spread], measured_s: float) -> Spread | None:
-    """That of ``rows`` whose measured time comes nearest; None where there is none."""
+    """The row whose measured time comes nearest; None where there is none."""
     return min(rows, key=lambda row: abs(row.measured_s - measured_s), default=None)
 
 

@@ -24,10 +24,10 @@ from scipy import special
 from torsweep.stats.inference.intervals import t_quantile
 
 POWER = 0.8
-"""The chance with which a change of the size that is told is shown."""
+"""The chance that a change of the stated size is shown."""
 
 MULTIPLES = (1, 2, 4)
-"""Of the networks that there are: the numbers for which it is told."""
+"""The smallest change shown is stated for these multiples of the number of networks."""
 
 EFFECT_VARIES = 0.3
 """Standard deviation of a change over networks, as a part of its mean: that of first bytes in the studies
@@ -103,8 +103,8 @@ _LARGEST = 1e4
 def shown_by(
     spread: float, confidences: Mapping[int, float], known: int | None = None, chance: Chance = power
 ) -> dict[int, float]:
-    """The same for each number of networks that is two or more, with the confidence of its interval, unless
-    it shows no change however large."""
+    """The smallest change shown by each number of networks from two on, with the confidence of its interval;
+    numbers that show no change however large are left out."""
     sizes = {
         number: smallest_shown(spread, number, confidence, known, chance)
         for number, confidence in confidences.items()

@@ -151,7 +151,7 @@ def differences(analysis: Analysis) -> list[dict[str, object]]:
 
 
 def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
-    """Of two variants; without a number where one of the quantities is 0."""
+    """How two variants differ; without a number where one of the quantities is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         # Differences of shares that are alike differ in their last digits.
         changes = np.round(pair.difference_s * 100, 9) if share else pair.log_ratio

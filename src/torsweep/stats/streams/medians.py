@@ -165,7 +165,7 @@ MEDIANS = Statistic(
 def _client_medians(
     streams: pl.DataFrame, clients: pl.DataFrame, metric: Metric, by: list[str]
 ) -> pl.DataFrame:
-    """Of the downloads that each client had, as they are: those of one client are too few to be truncated."""
+    """The median of each client's downloads, without left truncation: one client has too few of them."""
     rows = downloads(streams.drop(ENTRY, strict=False), metric, [*by, "client"])
     medians = rows.keys.with_columns(
         pl.Series(CLIENT_MEDIAN, rows.incidence().quantiles(np.array([0.5]))[:, 0])

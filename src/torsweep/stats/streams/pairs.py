@@ -1,4 +1,4 @@
-"""The same download on both sides of a comparison: how much longer it takes.
+"""How much longer a download takes on one side of a comparison than on the other.
 
 In: the downloads of a plan (:func:`torsweep.stats.streams.incidence.measured_downloads`), and two variants.
 Out: for each network the logarithm of variant / reference, the interquartile mean over pairs of downloads.
@@ -42,7 +42,7 @@ def paired_log_ratios(
 def paired_changes(
     streams: pl.DataFrame, metric: Metric, reference: Levels, variant: Levels, seeds: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """The same, and the interquartile mean of ``variant`` less ``reference`` in seconds."""
+    """The interquartile means by network: of the logarithms of the ratio, and of the differences in seconds."""
     one, other = (_times(streams, metric, levels) for levels in (reference, variant))
     ratio = log_ratios(*(pl.col(name) for name in ("time", "least", "time_other", "least_other")))
     pairs = one.join(other, on=PAIR, suffix="_other").select("seed", "time", "time_other", ratio=ratio)

@@ -23,7 +23,7 @@ PERF_PREFIX = "perf_"
 
 
 def perf_analysis(analysis: Analysis) -> Analysis | None:
-    """The same plan with its perf clients in place of the others; None where it has none."""
+    """The plan with its perf clients in place of web and bulk clients; None where it has none."""
     tables = replace(analysis.tables, kinds=PERF_KINDS)
     return None if tables.streams(["kind"]).is_empty() else replace(analysis, tables=tables, known={})
 
