@@ -42,8 +42,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.seeds import repeat_seed
 from torsweep.stats.claims.change import same_download_confidence
 from torsweep.stats.inference.interim import Design
-from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, spread_of, spreads_of
-from torsweep.stats.inference.power import smallest_shown
+from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, smallest_shown, spread_of, spreads_of
 from torsweep.storage import write_text
 from torsweep.study.document import TRAFFIC_OF, USUAL_OPTIONS
 

@@ -32,7 +32,7 @@ from torsweep.stats.claims.change import (
 )
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, share_interval
-from torsweep.stats.inference.power import POWER, power
+from torsweep.stats.inference.planning import POWER, power
 from torsweep.storage import write_text
 
 SEED = 20_260_102

@@ -3,7 +3,7 @@
 from functools import partial
 
 from plotting.drawing.forest import draw_differences, how_to_read
-from plotting.drawing.perf import draw_perf
+from plotting.drawing.source import draw_perf
 
 TITLE = "Differences from the baseline, perf clients"
 HOW_TO_READ = how_to_read()

@@ -3,7 +3,7 @@
 from functools import partial
 
 from plotting.drawing.curves import draw_metric, how_to_read
-from plotting.drawing.perf import draw_perf
+from plotting.drawing.source import draw_perf
 
 TITLE = "Time to last byte, perf clients"
 HOW_TO_READ = how_to_read("last")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 from matplotlib.figure import Figure
-from torsweep.stats.measures.relays import SECONDS_PER_WINDOW
 
 from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
+from torsweep.stats.measures.relays import SECONDS_PER_WINDOW
 
 TITLE = "Windows and round trips over time"
 HOW_TO_READ = (

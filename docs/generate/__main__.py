@@ -14,8 +14,8 @@ from docs.generate.figures import figures_page
 from docs.generate.keys import experiment_page, network_page, overrides_page, quantiles_page
 from docs.generate.knobs import knobs_page
 from docs.generate.notebook import PAGE, notebook_text
+from docs.generate.schema import schema_text
 from docs.generate.tables import summaries_page, tables_page
-from torsweep.pipeline.schema import schema_text
 
 FOLDER = Path(__file__).parents[1] / "reference"
 MARK = "<!-- Written by `python -m docs.generate` from the declarations in the code; do not edit. -->"

@@ -12,10 +12,10 @@ from pydantic import TypeAdapter
 
 from docs.generate.accepted import Schema, accepted, default
 from docs.generate.markdown import code, prose, sentence, slug, table
+from docs.generate.schema import schema
 from torsweep.config import quantiles
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
-from torsweep.pipeline.schema import schema
 from torsweep.stats.claims.claim import Claim, ClientClaim, claim_tests
 
 HEADINGS = ("key", "meaning", "accepts", "default")

@@ -1,28 +1,31 @@
 """What every figure is drawn from.
 
 In: the folder of a plan's summaries. Out: :class:`Source`: the summaries as frames, and the caption that says
-where the numbers come from.
+where the numbers come from. Perf clients are drawn by the figures of web and bulk clients: :func:`draw_perf`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure
 
 from plotting.drawing.palette import knob_name, level_name
+from plotting.drawing.style import nothing
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.files import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
-from torsweep.stats.likeness import Likeness
+from torsweep.stats.likeness import Likeness, likeness
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
+from torsweep.stats.streams.perf import PERF_PREFIX
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
 
 
@@ -149,3 +152,33 @@ class Source:
 def kind_title(kind: str) -> str:
     """The name of a kind of client, as a title begins with it."""
     return KIND_NAMES[kind][0].upper() + KIND_NAMES[kind][1:]
+
+
+Drawn = tuple[Figure, pl.DataFrame, str]
+
+
+@dataclass(frozen=True)
+class _PerfSource(Source):
+    """The summaries of a plan's perf clients."""
+
+    def summary(self, name: str) -> pl.DataFrame:
+        """The summary of perf clients that ``name`` is of the others."""
+        return super().summary(f"{PERF_PREFIX}{name}")
+
+    def public(self) -> Likeness | None:
+        """The baseline beside the public network, where the summary has that."""
+        found = likeness(self.summaries)
+        return None if found.public is None else found
+
+    def _downloads(self, counts: Mapping[str, int]) -> str:
+        parts = " and ".join(f"{count:,} of {KIND_NAMES[kind]}" for kind, count in counts.items())
+        return f"downloads of perf clients: {parts}"
+
+
+def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
+    """The figure that ``draw`` makes of perf clients, its points and its caption."""
+    if not source.has(f"{PERF_PREFIX}outcomes"):
+        return nothing(
+            "No perf clients", pl.DataFrame(), source.caption("The networks have no perf clients.")
+        )
+    return draw(_PerfSource(source.summaries))

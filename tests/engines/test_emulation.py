@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.engines.emulation.rights import LOCK
 from torsweep.engines.emulation.tcp import TCP
+from torsweep.engines.emulation.tools import LOCK
 
 pytestmark = pytest.mark.real_time
 

@@ -65,7 +65,7 @@ def numbers_by_level(replicates: ReplicatesByLevel) -> Mapping[str, Mapping[str,
 
 
 def first_seeds(replicates: ReplicatesByLevel, levels: Mapping[str, str], seeds: Seeds) -> Seeds:
-    """The ``seeds`` that a variant of ``levels`` runs on: all, or the first ones, as many as its level has."""
+    """The ``seeds`` that a variant of ``levels`` runs on: all, or as many as its level has."""
     for knob, numbers in numbers_by_level(replicates).items():
         seeds = seeds[: numbers.get(levels.get(knob, ""))]
     return seeds

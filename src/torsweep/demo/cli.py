@@ -40,7 +40,7 @@ def demo_command(
     from torsweep.pipeline.tree import PlanPath
     from torsweep.stats.claims.claim import claims_of
     from torsweep.storage import whole_directory
-    from torsweep.study.verdict import print_verdict
+    from torsweep.study.answer import print_verdict
 
     with whole_directory(out, STUDY_FOLDER) as folder:
         unpack_zip(BUNDLE, folder)

@@ -21,16 +21,18 @@ from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_KINDS, ClientTra
 from torsweep.formats.files import MIB
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.load import (
+    ByWeight,
     Offered,
     asked_at_once,
+    by_weight,
     load_text,
     offered_load,
+    path_chances,
     unloaded_download_s,
     usable_third,
     written_text,
 )
 from torsweep.network.model import POSITIONS, Latencies, Network
-from torsweep.network.path_chances import ByWeight, by_weight, path_chances
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 

@@ -33,8 +33,7 @@ from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
 from torsweep.pipeline.checks import experiment_questions, require_answerable, require_fitting_networks
-from torsweep.pipeline.sources import SourcesPlan
-from torsweep.pipeline.tree import RESULTS, PlanPath, network_directory, parse_network_key
+from torsweep.pipeline.tree import RESULTS, PlanPath, SourcesPlan, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.reading import SOURCES_JOINED_BY
 from torsweep.runsets.sources import SEPARATOR, joined, parse_sources

@@ -21,7 +21,7 @@ from torsweep.stats.claims.change import OF_MOST, SHARE_MEASURES, AnyChange
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
-from torsweep.stats.inference.power import size_text
+from torsweep.stats.inference.planning import size_text
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 from torsweep.stats.verdicts import ClaimsFile
 from torsweep.units import counted

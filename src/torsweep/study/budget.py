@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from torsweep.config.replicates import MOST_REPLICATES
 from torsweep.errors import InputError
 from torsweep.stats.comparison import NextStep
-from torsweep.stats.inference.power import size_text
+from torsweep.stats.inference.planning import size_text
 from torsweep.study.document import Setup
 from torsweep.study.play import Play
 from torsweep.study.workload import MOST_PROMISED, SIDES, Workload

@@ -24,13 +24,13 @@ from torsweep.study.named_tor import (
     PATCH,
     SAME_TOR,
     NamedTor,
+    fitting,
     name_of_level,
     patched,
     read_tor,
     repeated,
     usual_baseline,
 )
-from torsweep.study.series import fitting
 from torsweep.tor.arti import require_arti
 from torsweep.tor.identity import planned_key
 from torsweep.tor.names import require_known

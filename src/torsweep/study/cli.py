@@ -292,10 +292,9 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
 
     from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design, record_look
-    from torsweep.study.answer import answer_of
+    from torsweep.study.answer import answer_of, print_verdict
     from torsweep.study.budget import better_spent, next_line
     from torsweep.study.sight import sight_lines
-    from torsweep.study.verdict import print_verdict
 
     play, experiment = plan.play, plan.experiment
     tornets = play.study.tornets

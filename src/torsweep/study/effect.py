@@ -22,8 +22,7 @@ from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.home import find
 from torsweep.study.change import UNCHANGED, TorChange
-from torsweep.study.named_tor import ARTI
-from torsweep.study.series import changed_defaults
+from torsweep.study.named_tor import ARTI, changed_defaults
 from torsweep.study.tornets import Tornets
 from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_options
 

@@ -28,7 +28,7 @@ from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import REQUEST
 from torsweep.stats.summarize import summary_of, write_summary
-from torsweep.study.verdict import print_verdict
+from torsweep.study.answer import print_verdict
 from torsweep.units import counted
 
 USUAL_WARM_UP = "20 min"

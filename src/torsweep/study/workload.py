@@ -31,8 +31,16 @@ from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import BYTES
 from torsweep.stats.inference.interim import Design
-from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
-from torsweep.stats.inference.power import POWER, size_text, smallest_shown
+from torsweep.stats.inference.planning import (
+    POWER,
+    Spread,
+    basis,
+    read_spreads,
+    size_text,
+    smallest_shown,
+    spread_of,
+    spreads_of,
+)
 from torsweep.stats.statistic import MetricName
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.study.document import Study

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs.generate.schema import schema_text
 from plotting.drawing.palette import looks
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import Knob, TorOption, number
@@ -15,7 +16,6 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.looks import THIRD
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
-from torsweep.pipeline.schema import schema_text
 from torsweep.tor.torrc import consensus_parameters
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from torsweep.pipeline.schema import schema_text
+from docs.generate.schema import schema_text
 
 
 def test_the_schema_refuses_unknown_keys_everywhere():

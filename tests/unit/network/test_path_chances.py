@@ -13,8 +13,8 @@ import pytest
 from tests.small_network import small_network
 from torsweep.engines.paths import PathChooser
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
+from torsweep.network.load import by_weight, path_chances
 from torsweep.network.model import POSITIONS, Network, Position
-from torsweep.network.path_chances import by_weight, path_chances
 
 
 def network_of(relays: Sequence[tuple[Position, int]], weights: Sequence[int] | None = None) -> Network:

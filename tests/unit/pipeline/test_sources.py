@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torsweep.errors import ToolMissing
-from torsweep.pipeline import sources as planning
+from torsweep.pipeline import tree as planning
 from torsweep.pipeline.arguments import Arguments
 from torsweep.pipeline.paths import Paths
 

@@ -10,16 +10,20 @@ import pytest
 
 from torsweep.config.network import load_network_config
 from torsweep.stats.inference.intervals import bands, bonferroni
-from torsweep.stats.inference.planning import Spread, basis, read_spreads, spread_of, spreads_of
-from torsweep.stats.inference.power import (
+from torsweep.stats.inference.planning import (
     EFFECT_VARIES,
     POWER,
+    Spread,
+    basis,
     equivalence_power,
     power,
+    read_spreads,
     shown_by,
     shown_text,
     size_text,
     smallest_shown,
+    spread_of,
+    spreads_of,
 )
 
 HEADER = ",".join(Spread.__dataclass_fields__)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
-from torsweep.study import series
+from torsweep.study import named_tor
 from torsweep.study.change import Sides, read_change
 from torsweep.study.named_tor import name_of_level
 from torsweep.tor import arti
@@ -18,8 +18,8 @@ from torsweep.tor import arti
 @pytest.fixture(autouse=True)
 def series_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The series goes with every source, unless a test says otherwise."""
-    monkeypatch.setattr(series, "_why_not", lambda tor: "it is a program" if tor.is_program else "")
-    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
+    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "it is a program" if tor.is_program else "")
+    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
 
 
 def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:

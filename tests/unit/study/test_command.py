@@ -15,7 +15,7 @@ from tests.analyses import change_verdict, claims_file_of
 from torsweep.cli import app
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
-from torsweep.study import play, request, series, verdict, workload
+from torsweep.study import answer, named_tor, play, request, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
 
@@ -28,15 +28,15 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(request, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
     monkeypatch.setattr(build, "check_requirements", lambda: None)
-    monkeypatch.setattr(series, "_why_not", lambda tor: "")
-    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
+    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
+    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     unclear = {"paired_ttfb": (-0.2, 0.1), "mean_ttlb": (-0.2, 0.1)}
     found = claims_file_of(
         change_verdict("web", paired_ttfb=(-0.1, -0.02)), change_verdict("bulk", **unclear)
     )
-    monkeypatch.setattr(verdict, "read_claims", lambda summary: found)
+    monkeypatch.setattr(answer, "read_claims", lambda summary: found)
     commands: list[list[str]] = []
     monkeypatch.setattr(play, "_call", lambda command: commands.append(command) or 0)
     return commands

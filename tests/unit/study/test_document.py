@@ -10,7 +10,7 @@ import yaml
 
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError, OutputError
-from torsweep.study import series
+from torsweep.study import named_tor
 from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.document import PATCHES, Setup, Study, make_study
 
@@ -23,8 +23,8 @@ SETUP = Setup.read(**OPTIONS)
 def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A working directory that is no checkout."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(series, "_why_not", lambda tor: "")
-    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
+    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
+    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
 
 
 def study(change: TorChange, setup: Setup = SETUP, folder: Path | None = None) -> Study:

@@ -9,9 +9,8 @@ import pytest
 
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
-from torsweep.study import series
-from torsweep.study.named_tor import DEBIANS_TOR, patched, read_tor
-from torsweep.study.series import fitting
+from torsweep.study import named_tor
+from torsweep.study.named_tor import DEBIANS_TOR, fitting, patched, read_tor
 from torsweep.tor import DOWNLOADS
 from torsweep.tor.release import PACKAGE
 from torsweep.tor.series import Series
@@ -22,7 +21,7 @@ def a_series(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A series of one patch, which needs ``int interval = 10;`` alone in its file."""
     patch = tmp_path / "0001.patch"
     patch.write_text("--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int interval = 10;\n+int interval = 20;\n")
-    monkeypatch.setattr(series, "read_series", lambda: Series((patch,), "a" * 64))
+    monkeypatch.setattr(named_tor, "read_series", lambda: Series((patch,), "a" * 64))
 
 
 def test_sources_that_take_the_series_have_it(repository):

@@ -11,7 +11,7 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
-from torsweep.study import series, tornets, workload
+from torsweep.study import named_tor, tornets, workload
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
 from torsweep.study.tornets import Tornets
@@ -24,8 +24,8 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("tornet-0.05", "other"):
         write_tornet(tmp_path / name)
-    monkeypatch.setattr(series, "_why_not", lambda tor: "")
-    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
+    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
+    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
 

@@ -14,7 +14,7 @@ from tests.model_comparison import experiment
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import Row, comparison
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
-from torsweep.study.verdict import can_show_text, cost_lines, measures_table
+from torsweep.study.answer import can_show_text, cost_lines, measures_table
 
 
 def row(low: float, high: float, measure: str = "paired_ttfb") -> Row:

@@ -13,8 +13,7 @@ import pytest
 
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
-from torsweep.stats.inference.planning import Spread
-from torsweep.stats.inference.power import EFFECT_VARIES, POWER, size_text, smallest_shown
+from torsweep.stats.inference.planning import EFFECT_VARIES, POWER, Spread, size_text, smallest_shown
 from torsweep.study import budget, workload
 from torsweep.study.budget import better_spent
 from torsweep.study.workload import Workload, expected_lines

@@ -17,7 +17,7 @@ the margin, and more networks may be added for as long as one of its questions i
 intervals of all such claims of a plan cover together, as they are printed together.
 
 What so many networks can show at all, whatever they show, follows from the spread over networks alone
-(:mod:`torsweep.stats.inference.power`). Knobs that the claim does not name stay at the baseline's level.
+(:mod:`torsweep.stats.inference.planning`). Knobs that the claim does not name stay at the baseline's level.
 
 Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
 as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
@@ -47,7 +47,7 @@ from torsweep.stats.inference.intervals import (
     t_interval,
     welch_interval,
 )
-from torsweep.stats.inference.power import (
+from torsweep.stats.inference.planning import (
     MULTIPLES,
     equivalence_power,
     power,

@@ -1,22 +1,143 @@
-"""How far two runs of a network are apart by chance alone, by network, engine and era.
+"""Which change a comparison is likely to show, by how many networks.
 
-In: ``configs/spread.csv``, which ``python -m bench.spread`` writes. Out: :class:`Spread`, from which
-:mod:`torsweep.stats.inference.power` says which change a comparison can be expected to show.
+In: the spread of a value over networks, measured beforehand (:class:`Spread`, from ``configs/spread.csv``,
+which ``python -m bench.spread`` writes) or in the networks that there are; a number of networks, and the
+confidence of their interval. Out: the change that is shown with a chance of :data:`POWER`. It never follows
+from the change just observed: a number of networks "that would decide" does, and promises nothing where there
+is no change.
+
+A change is shown where a t-interval excludes 0, with the power of the noncentral t-distribution (Johnson,
+Kotz and Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). Two things make it harder to
+show than chance alone. A change is larger in some networks than in others, by :data:`EFFECT_VARIES`. And the
+spread is known from a few networks: the power is the mean over the spreads that these leave likely (χ²). For
+a comparison that is looked at repeatedly this is the chance to be shown at that look alone; the chance to be
+shown at that look or before is a little higher.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from scipy import special
 
 from torsweep.config.variant import FREE
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.errors import InputError
 from torsweep.home import find
+from torsweep.stats.inference.intervals import t_quantile
+
+POWER = 0.8
+"""The chance that a change of the stated size is shown."""
+
+MULTIPLES = (1, 2, 4)
+"""The smallest change shown is stated for these multiples of the number of networks."""
+
+EFFECT_VARIES = 0.3
+"""Standard deviation of a change over networks, as a part of its mean: that of first bytes in the studies
+that stand is 0.24 to 0.36 (docs/decisions/0029-four-measures.md)."""
+
+_QUANTILES, _SPREADS = 500, 25
+"""Enough for a power that is right to three digits."""
+
+
+def power(freedom: int, noncentrality: float, bound: float) -> float:
+    """The chance that |t| of so many degrees of freedom is beyond ``bound``.
+
+    The mean over equally likely sample standard deviations (χ²) of the normal chance that each leaves.
+    """
+    likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    deviations = np.sqrt(special.chdtri(freedom, likely) / freedom)
+    beyond = special.ndtr(noncentrality - bound * deviations)
+    return float(np.mean(beyond + special.ndtr(-noncentrality - bound * deviations)))
+
+
+def equivalence_power(freedom: int, noncentrality: float, bound: float) -> float:
+    """The chance that the interval lies within ± a margin, where there is no change.
+
+    ``noncentrality`` is the margin in standard errors.
+    """
+    likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    room = noncentrality - bound * np.sqrt(special.chdtri(freedom, likely) / freedom)
+    return float(np.mean(np.maximum(2 * special.ndtr(room) - 1, 0)))
+
+
+Chance = Callable[[int, float, float], float]
+
+
+def smallest_shown(
+    spread: float, networks: int, confidence: float, known: int | None = None, chance: Chance = power
+) -> float:
+    """The mean that the interval of ``networks`` networks, two or more, tells from 0 with a chance of
+    :data:`POWER`, in the unit of ``spread``, the standard deviation over networks by chance; with
+    :func:`equivalence_power` the margin within which it keeps a mean of 0.
+
+    ``known`` are the degrees of freedom that the spread was measured with; None: it is exact. Infinite where
+    no change is so large, as a larger one also varies more.
+    """
+    bound = t_quantile(confidence, networks)
+    return _in_spreads(networks, bound, known, chance) * spread
+
+
+@functools.cache
+def _in_spreads(networks: int, bound: float, known: int | None, chance: Chance) -> float:
+    likely = (np.arange(_SPREADS) + 0.5) / _SPREADS
+    squares = np.ones(1) if known is None else known / special.chdtri(known, likely)
+    varies = EFFECT_VARIES if chance is power else 0.0
+
+    def mean_chance(size: float) -> float:
+        shifts = size * np.sqrt(networks / (squares + (varies * size) ** 2))
+        return float(np.mean([chance(networks - 1, float(shift), bound) for shift in shifts]))
+
+    low, high = 0.0, 1.0
+    while mean_chance(high) < POWER:
+        low, high = high, 2 * high
+        if high > _LARGEST:
+            return float("inf")
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if mean_chance(middle) >= POWER else (middle, high)
+    return high
+
+
+_LARGEST = 1e4
+"""Spreads; where so large a change is not shown, none is."""
+
+
+def shown_by(
+    spread: float, confidences: Mapping[int, float], known: int | None = None, chance: Chance = power
+) -> dict[int, float]:
+    """The smallest change shown by each number of networks from two on, with the confidence of its interval;
+    numbers that show no change however large are left out."""
+    sizes = {
+        number: smallest_shown(spread, number, confidence, known, chance)
+        for number, confidence in confidences.items()
+        if number > 1
+    }
+    return {number: size for number, size in sizes.items() if np.isfinite(size)}
+
+
+def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
+    """``a change of 20 % would be shown by 8 networks with a chance of 80 %, of 14 % by 16``; nothing without
+    ``sizes``."""
+    if not sizes:
+        return ""
+    (first, least), *more = sizes.items()
+    text = f"{what}{least} would be shown by {first} {unit}s with a chance of {100 * POWER:.0f} %"
+    return ", ".join([text, *(f"{size} by {number}" for number, size in more)])
+
+
+def size_text(share: float) -> str:
+    """``14 %``, ``2.5 %`` or ``over 100 %``."""
+    if share >= 1:
+        return "over 100 %"
+    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
+
 
 SPREAD_FILE = Path("configs/spread.csv")
 

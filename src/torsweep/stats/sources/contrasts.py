@@ -1,4 +1,4 @@
-"""Contrasts between variants: what each source shows, and whether it shows what the reference does.
+"""What each source shows of contrasts between variants and of claims, and what all sources say together.
 
 In: medians of runs (:mod:`torsweep.stats.streams.medians`). Out: contrasts.csv, a row for each contrast,
 kind, metric and source.
@@ -10,6 +10,10 @@ network does not outweigh the others.
 Within a source it is over all networks that ran both variants, with a t-interval. An interval within ± the
 experiment's margin shows that there is no difference. Otherwise, an interval above 1 shows that times are
 longer, and one below 1 that they are shorter.
+
+verdicts.csv has a row for each claim, setting and source. A claim is judged as in any summary
+(:mod:`torsweep.stats.claims.judging`), on the networks that every variant of the plan has run on in the
+source; where there is none, it has not been run.
 """
 
 from __future__ import annotations
@@ -22,11 +26,10 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.traffic import KINDS
-from torsweep.config.variant import one_knob_apart
+from torsweep.config.variant import JOINED_BY, one_knob_apart
 from torsweep.runsets.reading import REPEAT, SOURCE
-from torsweep.stats.claims.judging import NO_DIFFERENCE, UNCLEAR
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE, UNCLEAR, Verdict, verdicts
 from torsweep.stats.inference.intervals import Interval, t_interval
-from torsweep.stats.sources.agreement import DIFFERS, OPEN, SURVIVES, together
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     METRIC_COLUMN,
@@ -38,6 +41,80 @@ from torsweep.stats.statistic import (
 )
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.stats.text import MOST_TIMES, SHOWN_METRICS, TextTable, level_words, variant_words
+
+NOT_RUN = "not run"
+"""The verdict under a source without a single network that every variant has run on."""
+
+SURVIVES, DIFFERS, OPEN = "survives", "differs", "open"
+"""What sources say together: two engines or more decide it, all alike; two sources decide it differently;
+neither. Two TCPs of the model are one engine: they share all else."""
+
+_DECIDED = (HOLDS, CONTRADICTED, NO_DIFFERENCE)
+
+
+def together(decided: Mapping[str, str | None]) -> str:
+    """What sources say together, by their names; None stands for one that does not decide."""
+    known = {source: one for source, one in decided.items() if one is not None}
+    if len(set(known.values())) > 1:
+        return DIFFERS
+    engines = {source.partition(JOINED_BY)[0] for source in known}
+    return SURVIVES if len(engines) > 1 else OPEN
+
+
+def _verdicts_of_sources(analysis: Analysis) -> list[dict[str, object]] | None:
+    """The columns of :data:`VERDICTS`; None where no source has a whole network, or there are no claims."""
+    by_claim: dict[tuple[str, str], dict[str, Verdict]] = {}
+    for verdict in analysis.once(verdicts):
+        source, _, setting = verdict.setting.removeprefix(f"{SOURCE}=").partition(", ")
+        by_claim.setdefault((verdict.claim, setting), {})[source] = verdict
+    whole = {source: len(part.provenance.seeds) for source, part in analysis.parts.items()}
+    if not any(whole.values()):
+        return None
+    rows: list[dict[str, object]] = []
+    for (claim, setting), of_sources in by_claim.items():
+        of_each = {
+            source: one.verdict if one.verdict in _DECIDED else None for source, one in of_sources.items()
+        }
+        for source, one in of_sources.items():
+            rows.append(
+                {"claim": claim, "text": one.text, "setting": setting, SOURCE: source}
+                | {"verdict": one.verdict if whole[source] else NOT_RUN, "reason": one.reason}
+                | {"networks": whole[source], "together": together(of_each)}
+            )
+    return rows or None
+
+
+def _verdicts_in_summary(analysis: Analysis, table: pl.DataFrame) -> list[TextTable]:
+    rows = []
+    for own in table.partition_by("claim", "setting", maintain_order=True):
+        first = own.row(0, named=True)
+        listed = [f"{row['verdict']} ({row['networks']})" for row in own.iter_rows(named=True)]
+        text = f"{first['text']} ({first['setting']})" if first["setting"] else first["text"]
+        agreed = first["together"]
+        rows.append([text, *listed, agreed if agreed == OPEN else f"**{agreed}**"])
+    note = (
+        "In brackets: how many networks have all of the plan's variants, on which the verdict rests. "
+        f"Together: {SURVIVES} where two engines or more decide a claim, all alike, {DIFFERS} where "
+        f"two sources decide it differently, else {OPEN}."
+    )
+    header = ["claim", *analysis.parts, "together"]
+    return [TextTable("Claims under each source", header, rows, [note])]
+
+
+VERDICTS = Statistic(
+    "verdicts",
+    "a claim under one source",
+    texts("the claim, and in which setting of added knobs", "claim", "text", "setting")
+    | texts("the source", SOURCE)
+    | texts("the verdict, not run without a whole network, and why", "verdict", "reason")
+    | NETWORKS_COLUMN
+    | texts("what all sources say: survives, differs or open", "together"),
+    _verdicts_of_sources,
+    rests_on=SOURCE,
+    in_summary=_verdicts_in_summary,
+    rank=13,
+)
+
 
 LONGER, SHORTER = "longer", "shorter"
 """What an interval of a contrast shows that lies above 1, or below it."""

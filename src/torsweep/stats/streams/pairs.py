@@ -42,7 +42,7 @@ def paired_log_ratios(
 def paired_changes(
     streams: pl.DataFrame, metric: Metric, reference: Levels, variant: Levels, seeds: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """The interquartile means by network: of the logarithms of the ratio, and of the differences in seconds."""
+    """Interquartile means by network: of the logarithms of the ratio, and of differences in seconds."""
     one, other = (_times(streams, metric, levels) for levels in (reference, variant))
     ratio = log_ratios(*(pl.col(name) for name in ("time", "least", "time_other", "least_other")))
     pairs = one.join(other, on=PAIR, suffix="_other").select("seed", "time", "time_other", ratio=ratio)
