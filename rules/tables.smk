@@ -18,7 +18,7 @@ rule collect_tables:
         source=source_key("runsets/collect.py", "runsets/sources.py"),
         runs=arguments.runs,
         sources=arguments.sources,
-        standing=arguments.standing,
+        finished=arguments.finished,
         numbers=arguments.numbers_by_level,
         out=subpath(output[0], parent=True),
     message:

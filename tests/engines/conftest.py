@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import load_network_config
-from torsweep.engines.emulation.rights import standing
+from torsweep.engines.emulation.rights import host_rights
 from torsweep.engines.tools import find_own_program
 from torsweep.errors import TorsweepError
 from torsweep.network.model import write_network
@@ -27,7 +27,7 @@ def built_tor() -> BuiltTor:
 @pytest.fixture(scope="session")
 def emulation(built_tor: BuiltTor) -> None:
     """The rights and the program that emulated hosts need; a test is skipped by name where they are not."""
-    found = standing()
+    found = host_rights()
     if found.way == "neither":
         pytest.skip(f"needs hosts of its own: {found.problem}")
     if find_own_program("linkem") is None:

@@ -216,7 +216,7 @@ def write_study_of(
     """Write the study of the experiment ``name`` in the file ``experiment``, on ``network``, to ``folder``.
 
     ``live_tor`` is a file of public Tor that it is compared with. Returns, as sentences, what has to be put
-    into the folder before it can be played.
+    into the folder before it can be run.
     """
     documents = {
         EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE: portable_experiment(experiment),

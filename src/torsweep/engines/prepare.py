@@ -42,7 +42,7 @@ def build_run(
     run_directory: Path,
     tors: RunTors = STOCK_ALONE,
 ) -> RunSpec:
-    """The run of ``settings`` on the network in the directory ``network``, played by ``tors``.
+    """The run of ``settings`` on the network in the directory ``network``, with ``tors``.
 
     Raises InputError when that is no whole network, is not the one that the variant asks for, or has
     fewer relays that can be guards than a client keeps.
@@ -117,7 +117,7 @@ def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, fil
 
 
 def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
-    """InputError for a network on which the run of ``settings`` and ``variant`` cannot be played."""
+    """InputError for a network on which the run of ``settings`` and ``variant`` cannot be made."""
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
     if only_paths(sampled) is None and settings.tor.guards > possible:
         raise InputError(

@@ -153,7 +153,7 @@ class Arguments:
         """The directories of a plan's runs, variants in order and the seeds of each together."""
         if SOURCES_JOINED_BY in wildcards.engine:
             plan = self._paths.sources_plan(wildcards)
-            return [str(run) for run in (*plan.made(), *plan.standing())]
+            return [str(run) for run in (*plan.made(), *plan.finished())]
         return [str(Path(manifest).parent) for manifest in self._paths.runs(wildcards)]
 
     def sources(self, wildcards: Any) -> str:
@@ -162,7 +162,7 @@ class Arguments:
             return ""
         return ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
 
-    def standing(self, wildcards: Any) -> dict[str, str]:
+    def finished(self, wildcards: Any) -> dict[str, str]:
         """The checksum of the manifest of each run of a source that is taken as it stands, by its folder.
 
         No rule makes these runs for the plan, so that they are no input of it; this parameter tells when one
@@ -170,7 +170,7 @@ class Arguments:
         """
         if SOURCES_JOINED_BY not in wildcards.engine:
             return {}
-        runs = self._paths.sources_plan(wildcards).standing()
+        runs = self._paths.sources_plan(wildcards).finished()
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
 
     def networks(self, wildcards: Any) -> list[str]:

@@ -139,17 +139,17 @@ class Paths:
             return
         try:
             run = read_json(folder / RUN_FILE)
-            standing = (run["warm_up_ns"], run["duration_ns"] - run["warm_up_ns"])
+            measured_ns = (run["warm_up_ns"], run["duration_ns"] - run["warm_up_ns"])
         except (InputError, KeyError, TypeError):
             return  # What cannot be read is no finished run.
         experiment = self.experiment(wildcards.experiment)
         durations = (experiment.warm_up, experiment.measured)
-        if durations == standing:
+        if durations == measured_ns:
             return
         own = self._own_experiment(wildcards.experiment)
-        if standing != (own.warm_up, own.measured) and durations[1] >= standing[1]:
+        if measured_ns != (own.warm_up, own.measured) and durations[1] >= measured_ns[1]:
             return
-        warm_up, measured = (format_quantity(ns, NANOSECONDS_PER) for ns in standing)
+        warm_up, measured = (format_quantity(ns, NANOSECONDS_PER) for ns in measured_ns)
         problem = f"is a finished run (warm_up {warm_up}, measured {measured}) that this would replace"
         accepted = f"warm_up='{warm_up}' measured='{measured}'; or replace=yes to run it again"
         value = format_quantity(experiment.measured, NANOSECONDS_PER)
@@ -292,7 +292,7 @@ class Paths:
         if SOURCES_JOINED_BY in plan.engine:
             of_sources = self.sources_plan(plan)
             seeds_of: dict[str, set[int]] = {}
-            for run in (*of_sources.made(), *of_sources.standing()):
+            for run in (*of_sources.made(), *of_sources.finished()):
                 seeds_of.setdefault(run.parents[1].name, set()).add(int(run.parent.name))
             return {key: sorted(seeds) for key, seeds in seeds_of.items()}
         own_seeds = self.experiment(plan.experiment).own_seeds

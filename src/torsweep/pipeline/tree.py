@@ -160,7 +160,7 @@ class SourcesPlan:
             for one in self._made_of(source, key)
         ]
 
-    def standing(self) -> list[Path]:
+    def finished(self) -> list[Path]:
         """The folders of finished runs that are taken as they stand."""
         made = set(self.made())
         every = [one for source in self.sources for one in (source, source.repeated())]

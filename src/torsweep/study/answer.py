@@ -205,7 +205,7 @@ class ComparisonAnswer:
 
 
 def answer_of(plan: Workload, said: Comparison, about: str) -> ComparisonAnswer:
-    """The answer of the study that ``plan`` has played."""
+    """The answer of the study that ``plan`` has run."""
     document = plan.play.study.document
     return ComparisonAnswer(about, said, dict(_facts(plan, said)), document["report"]["source"])
 

@@ -126,10 +126,10 @@ class Study:
         """
         if not self.file.is_file():
             return None
-        standing = read_yaml(self.file)
-        if standing.get("report") != self.document["report"]:
+        there = read_yaml(self.file)
+        if there.get("report") != self.document["report"]:
             return None
-        return validate(_Planned, {"replicates": standing.get("replicates")}, self.file).replicates
+        return validate(_Planned, {"replicates": there.get("replicates")}, self.file).replicates
 
     def network(self) -> NetworkConfig:
         """The configuration of its networks."""
@@ -145,9 +145,9 @@ class Study:
                 raise self._other(f"{self.tornets.name} as it was: the network has changed since")
         if not self.file.is_file():
             return
-        standing = read_yaml(self.file)
-        for key in {**standing, **self.document}:
-            if key not in MAY_DIFFER and standing.get(key) != self.document.get(key):
+        there = read_yaml(self.file)
+        for key in {**there, **self.document}:
+            if key not in MAY_DIFFER and there.get(key) != self.document.get(key):
                 raise self._other(f"something else: {key} differs in {self.file.name}")
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name

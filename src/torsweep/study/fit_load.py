@@ -2,7 +2,7 @@
 
 In: a network, an experiment, a utilisation. Out: :class:`Fitted`, a value of the key ``load``, found by
 bisection with short runs of the model on networks of the same configuration and seed. The runs play the
-experiment's baseline; utilisation is what all relays wrote over what they can write. Each load is played with
+experiment's baseline; utilisation is what all relays wrote over what they can write. Each load is run with
 several seeds, because the few clients that never pause are on other relays each time: single runs of the
 same load differ by 0.03 to 0.05 (standard deviation, networks `quarter` and `paper`).
 """

@@ -1,4 +1,4 @@
-"""A study is played by Snakemake, in its folder.
+"""Snakemake runs a study, in its folder.
 
 In: a study, the engine and the number of cores. Out: the results in the folder, and Snakemake's exit code.
 Snakemake prints on standard error: standard output is the answer's. A signal that ends this process is passed

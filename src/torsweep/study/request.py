@@ -1,6 +1,6 @@
 """What ``torsweep compare`` is asked, and the study that answers it.
 
-In: the options of the command line, as texts. Out: :class:`Prepared`: the study, how it is played, and what
+In: the options of the command line, as texts. Out: :class:`Prepared`: the study, how it is run, and what
 the user should know before it is.
 """
 
@@ -91,4 +91,4 @@ class Prepared:
     about: str
     why: str
     notes: tuple[str, ...]
-    """What the user should know before it is played."""
+    """What the user should know before it is run."""

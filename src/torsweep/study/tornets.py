@@ -135,7 +135,7 @@ class Tornets:
         return f"{seeds} of one network, {self.name}: this says nothing about other networks"
 
     def venue(self, engine: str) -> Venue:
-        """Where the comparison is played; InputError for an engine that does not take such networks."""
+        """The engine of the comparison; InputError for an engine that does not take such networks."""
         problem = "does not play networks of tornettools, whose clients use TGen only"
         name = TORNET_ENGINE if engine == ANY_ENGINE else engine
         kind = require_among(name, [TORNET_ENGINE], {}, problem)

@@ -36,7 +36,7 @@ def engines_of_tor() -> tuple[str, ...]:
 
 
 def choose_venue(name: str, network: str | None) -> Venue:
-    """Where a comparison is played: in the engine ``name``, or for ``auto`` in the first that can.
+    """The engine that runs a comparison: ``name``, or for ``auto`` the first that can.
 
     Raises InputError for the model and for what is no engine, ToolMissing, which says what to install, where
     no engine can run here.

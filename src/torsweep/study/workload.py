@@ -1,6 +1,6 @@
 """What a comparison will take, before it starts (``--dry-run``), and the builds of tor that it shares.
 
-In: a study and how it is to be played. Out: builds, runs, hours, memory, and the changes that so many
+In: a study and how it is to be run. Out: builds, runs, hours, memory, and the changes that so many
 networks can be expected to show, as lines of text. A study shares the builds of the working directory by a
 link, so that both sides of a comparison are of one release of Debian's source.
 """

@@ -54,8 +54,8 @@ def build_tor(
     if stamp is not None:
         require_planned(tor, stamp)
     own_folder(out, TOOLS_FOLDER)
-    standing = standing_build(out / stock_marker()) if tor.is_stock else None
-    built = standing or _build_recipe(tor, out, jobs, stamp)
+    kept = standing_build(out / stock_marker()) if tor.is_stock else None
+    built = kept or _build_recipe(tor, out, jobs, stamp)
     markers = [stamp or out / marker_name(planned_key(tor))]
     if stamp is None and tor.kind == "source" and tor.series == "project" and not tor.patches:
         markers.append(out / stock_marker())

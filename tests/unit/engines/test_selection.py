@@ -7,7 +7,7 @@ import pytest
 from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection, tools
 from torsweep.engines.emulation import entry as emulation
-from torsweep.engines.emulation.rights import Standing
+from torsweep.engines.emulation.rights import HostRights
 from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
@@ -68,7 +68,7 @@ def test_auto_plans_what_only_waits_for_a_build_of_tor(programs, monkeypatch):
 
     monkeypatch.setattr(selection, "check_requirements", no_libevent)
     monkeypatch.setattr(selection, "tool_problem", lambda name, program: "is not built yet")
-    monkeypatch.setattr(emulation, "standing", lambda: Standing("root"))
+    monkeypatch.setattr(emulation, "host_rights", lambda: HostRights("root"))
     programs("linkem")
     choice = choose_engine("auto", ("shadow", "emulation"))
     assert choice == Choice("emulation", "as soon as tor can be built here")

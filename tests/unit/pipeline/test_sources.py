@@ -88,7 +88,7 @@ def test_the_model_runs_what_real_tor_has_finished(checkout):
     }
     paths = Paths({**SIZE, "engine": sources})
     arguments, place = Arguments(paths), wildcards(sources)
-    assert {Path(run).name for run in arguments.standing(place)} == {OTHER, BASELINE}
+    assert {Path(run).name for run in arguments.finished(place)} == {OTHER, BASELINE}
     assert arguments.sources(place) == sources
     assert f"results/runs/refill_sweep/shadow/2012/ci/41/{OTHER}" in arguments.runs(place)
     figures = f"results/figures/refill_sweep/{sources.replace(',', '_vs_')}/2012/ci/main"

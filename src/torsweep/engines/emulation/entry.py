@@ -5,7 +5,7 @@ from __future__ import annotations
 from torsweep.config.looks import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
-from torsweep.engines.emulation.rights import standing
+from torsweep.engines.emulation.rights import host_rights
 from torsweep.engines.emulation.tools import (
     FILES_PER_HOST,
     START_S,
@@ -43,7 +43,7 @@ EMULATION = "emulation"
 
 def _here() -> str:
     require_linkem()
-    rights = standing()
+    rights = host_rights()
     if rights.way == "neither":
         raise ToolMissing(f"{EMULATION}: {rights.problem}")
     return EMULATION
@@ -59,5 +59,5 @@ ENGINE = Engine(
     kinds={EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"))},
     real_time=True,
     note="Real tor on a real kernel. Runs take real time, and cores for themselves.",
-    trial=lambda: f"hosts are made by {standing().way}",
+    trial=lambda: f"hosts are made by {host_rights().way}",
 )

@@ -1,6 +1,6 @@
 """What a user needs so that hosts can be made: TUN devices and network namespaces.
 
-In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, and :func:`become_able`, which restarts
+In: this process's rights, ``/dev/net/tun``. Out: :func:`host_rights`, and :func:`become_able`, which restarts
 the command as root of a user namespace. Emulations share a machine by its cores: see :func:`cores_claimed`.
 """
 
@@ -51,27 +51,29 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
 
 @dataclass(frozen=True)
-class Standing:
+class HostRights:
     """``root``, ``user namespaces`` or ``neither``, and for the last why."""
 
     way: str
     problem: str = ""
 
 
-def standing(tun: Path = TUN) -> Standing:
+def host_rights(tun: Path = TUN) -> HostRights:
     """How hosts can be made by this user on this machine."""
     problem = _tun_problem(tun)
     if problem:
-        return Standing("neither", problem)
+        return HostRights("neither", problem)
     if os.geteuid() == 0:
         if may_unshare(CLONE_NEWNET):
-            return Standing("root")
-        return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
+            return HostRights("root")
+        return HostRights(
+            "neither", "network namespaces are refused, to root too: a container may forbid them"
+        )
     if may_unshare(CLONE_NEWNET | CLONE_NEWUSER):
         if shutil.which(UNSHARE[0]) is None:
-            return Standing("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
-        return Standing("user namespaces")
-    return Standing(
+            return HostRights("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
+        return HostRights("user namespaces")
+    return HostRights(
         "neither",
         "network namespaces are refused to this user: run as root, or allow user namespaces"
         " (kernel.unprivileged_userns_clone, user.max_user_namespaces, or AppArmor's restriction of them)",
@@ -85,7 +87,7 @@ def become_able() -> None:
     """
     if INSIDE in os.environ:
         return
-    rights = standing()
+    rights = host_rights()
     if rights.way == "neither":
         raise ToolMissing(f"emulation: {rights.problem}")
     if rights.way == "user namespaces":

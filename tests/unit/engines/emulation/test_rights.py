@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import rights as module
-from torsweep.engines.emulation.rights import Standing, become_able, cores_claimed, standing
+from torsweep.engines.emulation.rights import HostRights, become_able, cores_claimed, host_rights
 from torsweep.errors import OutputError, ToolMissing
 
 
@@ -22,7 +22,7 @@ def tun(tmp_path: Path) -> Path:
 
 
 def test_a_machine_without_tun_is_told_what_to_load(tmp_path):
-    found = standing(tmp_path / "absent")
+    found = host_rights(tmp_path / "absent")
     assert found.way == "neither"
     assert "no such device: load the kernel's module tun" in found.problem
 
@@ -32,7 +32,7 @@ def test_a_tun_that_is_not_open_is_told_who_opens_it(tun, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(module.os, "open", refuse)
-    assert f"{tun}: not open to this user: run as root, or `chmod 666 {tun}`" in standing(tun).problem
+    assert f"{tun}: not open to this user: run as root, or `chmod 666 {tun}`" in host_rights(tun).problem
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_tun_that_is_not_open_is_told_who_opens_it(tun, monkeypatch):
 def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, way):
     monkeypatch.setattr(module.os, "geteuid", lambda: user)
     monkeypatch.setattr(module, "may_unshare", lambda flags: flags in works)
-    found = standing(tun)
+    found = host_rights(tun)
     assert found.way == way
     assert bool(found.problem) == (way == "neither")
 
@@ -56,12 +56,12 @@ def test_user_namespaces_without_the_program_that_makes_them_are_no_way(tun, mon
     monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(module, "may_unshare", lambda flags: True)
     monkeypatch.setenv("PATH", str(tun.parent))
-    assert standing(tun) == Standing("neither", "unshare: not on PATH; it is part of util-linux")
+    assert host_rights(tun) == HostRights("neither", "unshare: not on PATH; it is part of util-linux")
 
 
 def test_without_any_way_the_command_ends_with_the_reason(monkeypatch):
     monkeypatch.delenv(module.INSIDE, raising=False)
-    monkeypatch.setattr(module, "standing", lambda: Standing("neither", "no TUN"))
+    monkeypatch.setattr(module, "host_rights", lambda: HostRights("neither", "no TUN"))
     with pytest.raises(ToolMissing, match=r"^emulation: no TUN$"):
         become_able()
 
@@ -69,7 +69,7 @@ def test_without_any_way_the_command_ends_with_the_reason(monkeypatch):
 def test_without_root_the_command_is_started_anew_in_a_user_namespace(monkeypatch):
     started: list = []
     monkeypatch.delenv(module.INSIDE, raising=False)
-    monkeypatch.setattr(module, "standing", lambda: Standing("user namespaces"))
+    monkeypatch.setattr(module, "host_rights", lambda: HostRights("user namespaces"))
     monkeypatch.setattr(module.os, "execvpe", lambda *arguments: started.append(arguments))
     monkeypatch.setattr(module.sys, "argv", ["torsweep", "emulation", "run", "DIR"])
     become_able()
