@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torsweep.config.eras import require_modelled, tor_settings
+from torsweep.config.era_consensus import require_modelled
+from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.features import features_on
 from torsweep.config.knobs import find_knob
