@@ -170,7 +170,7 @@ class AccessDelay(Section):
     sigma: Annotated[float, Field(strict=True, ge=0, le=3, allow_inf_nan=False)] = 0.5
     """Standard deviation of its logarithm."""
     maximum: Annotated[DurationNs, Between("0 s", "5 s")] = default_text("200 ms")
-    """Where the tail is cut."""
+    """Longest time: the tail is cut there."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

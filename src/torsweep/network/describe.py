@@ -44,7 +44,7 @@ if bulk clients asked for nothing."""
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 _MOST_SAMPLED_PAIRS = 1_000_000
-"""Where there are more pairs of hosts, so many random ones stand for them."""
+"""The most pairs of hosts that are described; so many random ones stand for more."""
 
 _NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
 """Takes the place of web clients that pause if there are none."""
@@ -212,7 +212,7 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
 
 
 def _round_trip_s(rtt_ms: dict[str, NDArray[np.float64]]) -> float:
-    """From a client over three relays to a server and back, each link that there is with its median."""
+    """The time from a client over three relays to a server and back, each link with its median."""
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
     links = {"client to relay": 1, "relay to relay": 2, "relay to server": 1}
     return sum(count * medians.get(name, 0.0) for name, count in links.items())

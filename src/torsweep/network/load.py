@@ -189,7 +189,7 @@ class ByWeight:
 
 
 def by_weight(network: Network, chances: PathChances) -> ByWeight:
-    """At what traffic the relays of ``network`` are full on circuits of these ``chances``."""
+    """The traffic at which the relays of ``network`` are full on circuits of these ``chances``."""
     per_circuit = chances.per_circuit
     chosen = np.flatnonzero(per_circuit)
     usable = np.array([network.relays[number].usable_bytes_per_s for number in chosen])

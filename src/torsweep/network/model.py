@@ -146,7 +146,7 @@ _HOSTS = ("relays", "authorities", "clients", "servers")
 NETWORK_FORMAT: Literal["torsweep-network"] = "torsweep-network"
 _NETWORK_VERSION: Literal[3] = 3
 _OLDER = (1, 2)
-"""They had a round trip for each two hosts."""
+"""Older versions had a round trip for each two hosts."""
 
 
 HostNumbers = NDArray[np.integer] | int

@@ -162,7 +162,7 @@ class Paths:
         return self._networks[key]
 
     def run_seconds(self, experiment_name: str, engine: str, network_key: str) -> float:
-        """About how long the engine takes for a run of the experiment on the network, in seconds."""
+        """The time that the engine takes, about, for a run of the experiment on the network, in seconds."""
         run_s = self.experiment(experiment_name).duration_ns / SECOND_NS
         return find_engine(engine).run_seconds(self.network(network_key), run_s)
 

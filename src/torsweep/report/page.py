@@ -238,7 +238,7 @@ def network_rows(found: Comparison) -> list[Row]:
 
 
 def confidence_text(claim: Verdict) -> str:
-    """At which confidence the intervals of ``claim`` are: ``95 %``, or each that there is."""
+    """The confidence of the intervals of ``claim``: ``95 %``, or all that occur."""
     levels = dict.fromkeys(f"{item.interval.confidence * 100:.4g} %" for item in claim.comparisons)
     return ", ".join(levels)
 

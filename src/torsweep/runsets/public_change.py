@@ -27,7 +27,7 @@ from torsweep.runsets.public_tor import read_public_tor
 SIZES = {51200: "50kib", 1048576: "1mib", 5242880: "5mib"}
 ROUND_TRIP = "round_trip"
 ALL_SOURCES = "all"
-"""In place of a vantage point: the mean over those that have both windows."""
+"""Stands for the mean over the vantage points that have both windows."""
 
 SERIES = pl.Schema({"date": pl.Date, "source": pl.String, "quantity": pl.String, "median": pl.Float64})
 """A day's median at a vantage point, in any unit that stays the same; ``quantity`` is one of :data:`SIZES`
@@ -176,7 +176,7 @@ def _calm_offsets(first: date, last: date, event: Event, listed: Sequence[Event]
 def _ratios(
     logs: npt.NDArray[np.float64], before_ends: int, event: Event, days: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """For each vantage point the log ratio, and the days with a median in both windows, (2, sources)."""
+    """The log ratio of each vantage point, and the days with a median in both windows, (2, sources)."""
     after = before_ends + (event.after_starts - event.before_ends).days
     windows = [
         logs[max(0, before_ends - days + 1) : max(0, before_ends + 1)],

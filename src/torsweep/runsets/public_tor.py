@@ -57,7 +57,7 @@ _PATIENCE_S: Mapping[int, float] = {
 """How long a perf client waits for so many bytes."""
 
 _GOODPUT_FROM: Mapping[str, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
-"""From which byte on goodput counts; it counts to the last byte of the size."""
+"""The byte from which goodput counts, to the last byte of the size."""
 
 _SAME_STREAM_S = 150.0
 """How far apart TGen and tor may see the end of a stream: as OnionPerf's ``visualization.py`` has it."""
@@ -254,7 +254,8 @@ class _Vantage(BaseModel):
     tor_streams: dict[str, _TorStream] = Field({}, validation_alias=AliasPath("tor", "streams"))
 
     def downloads(self, is_filtered: bool) -> Iterator[_Download]:
-        """Those that count: in a file ``is_filtered``, those over a circuit that is known and was kept."""
+        """The downloads that count: in a file ``is_filtered``, those over a circuit that is known and was
+        kept."""
         of_port: dict[str, list[_TorStream]] = {}
         for stream in self.tor_streams.values():
             of_port.setdefault(stream.source.rpartition(":")[2], []).append(stream)

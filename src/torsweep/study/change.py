@@ -162,7 +162,7 @@ def _change_of_lines(options: Sides) -> TorChange:
 
 
 def _option_key(kind: str, name: str) -> str:
-    """Where a name stands on the command line."""
+    """The place on the command line where a name stands."""
     return f"--{kind}"
 
 

@@ -33,7 +33,7 @@ class _World:
 
     era: str
     parameters: Mapping[str, int]
-    """Those that the era states; none in networks of tornettools."""
+    """The parameters that the era states; none in networks of tornettools."""
     onion_services: bool
     told: Mapping[str, str]
 

@@ -99,7 +99,8 @@ class Tornets:
         return {"networks": self._replicates(options["networks"]), **fixed, **durations}
 
     def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
-        """Else those that the networks have: tornettools counts from the 20th minute on."""
+        """The warm-up and measured time asked for, or those of the networks: tornettools counts from the 20th
+        minute on."""
         stop_ns = min(network.stop_ns for network in self.networks) // SECOND_NS * SECOND_NS
         if warm_up is None:
             warm_up = f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
@@ -113,7 +114,7 @@ class Tornets:
         return {"warm_up": warm_up, "measured": format_quantity(left_ns, NANOSECONDS_PER)}
 
     def _replicates(self, number: str | None) -> str:
-        """As many as networks, or of one network as many seeds as the user wants."""
+        """How many runs: one for each network, or for one network as many seeds as the user wants."""
         many = len(self.networks)
         if many == 1:
             return str(USUAL_SEEDS) if number is None else number

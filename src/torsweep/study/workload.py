@@ -185,7 +185,7 @@ class Workload:
         return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
 
     def shown(self, networks: int) -> dict[tuple[AnyKind, MetricName], tuple[float, Spread]]:
-        """By kind of client and time, the change that so many networks can be expected to show, as a relative
+        """The change that so many networks can be expected to show, by kind of client and time, as a relative
         difference, and what says so; measures of which nothing is known have none."""
         confidence, measured_s = self._confidence(networks), self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}

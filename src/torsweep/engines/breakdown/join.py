@@ -299,8 +299,8 @@ def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: 
 
 
 def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:
-    """From one relay's kernel to the next one's. Only as much of the stream is needed as both relays had by
-    then."""
+    """The time from one relay's kernel to the next one's. Only as much of the stream is needed as both relays
+    had by then."""
     sent, read = hop.records["flush"], after.records["inbuf"]
     end = min(sent["tcp_offset"], read["tcp_offset"])
     carried = trace.packets.carried(_direction(trace, hop.host, sent["channel"], hop.host), end)
@@ -310,7 +310,7 @@ def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> Non
 def _answer(
     trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: CellRecord, end: int
 ) -> None:
-    """From the moment when the exit has the request until the cell with the byte before ``end`` of the answer
+    """The time from when the exit has the request until the cell with the byte before ``end`` of the answer
     is in its queue."""
     way.leg = "response" if server is None else "request"
     if server is None:

@@ -248,7 +248,7 @@ class Place:
 
     @property
     def ring(self) -> Path:
-        """Where it records its cells, if it is traced."""
+        """The file in which it records its cells, if it is traced."""
         return self.folder / RING_FILE
 
 
@@ -341,13 +341,13 @@ class ProcessLayout:
 
     @property
     def rings(self) -> dict[str, Path]:
-        """Where the relays that are traced record their cells."""
+        """The files in which traced relays record their cells."""
         hosts = self.run.tracing.hosts if self.run.tracing else ()
         return {place.name: place.ring for place in self.relays if place.name in hosts}
 
     @cached_property
     def round_trip_logs(self) -> dict[str, Path]:
-        """Where the exits log round trips, if they do."""
+        """The files in which exits log round trips, if they do."""
         return {
             place.name: place.folder / VEGAS_LOG
             for place, relay in zip(self.relays, self.network.relays, strict=True)
@@ -356,7 +356,7 @@ class ProcessLayout:
 
     @property
     def bandwidths_file(self) -> Path:
-        """Where the authorities read the weights."""
+        """The file from which authorities read the weights."""
         return self.folder / "bandwidths"
 
     def _lines(self, place: Place) -> list[str]:

@@ -30,7 +30,7 @@ _FINGERPRINTS = "fingerprints.json"
 
 @dataclass(frozen=True)
 class Keys:
-    """Where the keys are, and whose."""
+    """The folder of the keys, and the identities that they give."""
 
     folder: Path
     identities: Identities

@@ -64,7 +64,7 @@ SHARE_MEASURES: Final = {"without_progress": 0.02, "failed": 0.02}
 none: 0.02 is two percentage points."""
 
 WIDER = 3
-"""Times the bound: where no network may be outside for there to be no difference."""
+"""There is no difference only where every network is within this many times the bound."""
 
 OUTLIER_ERROR = 0.005
 """How often the test that names a network far from the others names one where all are alike."""

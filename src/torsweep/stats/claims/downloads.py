@@ -126,7 +126,7 @@ class _TimesClaim(ClientClaim):
     the ``request``."""
 
     def aspects(self) -> Iterator[tuple[str, Self]]:
-        """One for each clock and statistic."""
+        """A question for each clock and statistic."""
         for clock, statistic in product(self.clocks, self.statistics):
             words = [ESTIMANDS[statistic]] if self.statistics != ("median",) else []
             words += [clock_text(clock)] if self.clocks != (OPENING,) else []
@@ -285,7 +285,7 @@ class StairStep(ClientClaim):
     """A smaller difference in depth counts as none; that of ``precision`` where it is left out."""
 
     def aspects(self) -> Iterator[tuple[str, Self]]:
-        """One for each clock and grade."""
+        """A question for each clock and grade."""
         for clock, grade in product(self.clocks, self.grades):
             words = [clock_text(clock)] if self.clocks != (OPENING,) else []
             words += [grade] if self.grades != (PRONOUNCED,) else []

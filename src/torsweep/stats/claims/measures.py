@@ -61,7 +61,7 @@ class ExtremeMeasure(Claim):
         ]
 
     def _changes(self, analysis: Analysis, levels: Levels, other: str) -> np.ndarray:
-        """From the claimed level to ``other``, one a network; NaN where one has no number."""
+        """The change from the claimed level to ``other`` in each network; NaN where one has no number."""
         runs = analysis.once(numbers_of_runs).get((self.measure, self.group))
         if runs is None:
             return np.full(len(analysis.provenance.seeds), np.nan)

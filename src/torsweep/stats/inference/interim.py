@@ -144,8 +144,8 @@ class Design:
         return dict(zip(self.interim, self.spent, strict=True))
 
     def look(self, networks: int) -> Design:
-        """With one more look, which nobody planned, at ``networks``; the same where it has been, or where
-        more networks have been seen."""
+        """The design with one more look, which nobody planned, at ``networks``; unchanged where that look, or
+        one with more networks, has been."""
         if self.interim and networks <= self.interim[-1]:
             return self
         first = self.interim[0] if self.interim else networks

@@ -220,7 +220,7 @@ def spread_of(rows: Iterable[Spread], measured_s: float) -> Spread | None:
 
 
 def basis(row: Spread, engine: str, pairing: str = FREE) -> str:
-    """In a sentence, what is said beforehand of a comparison in ``engine`` rests on, if on ``row``."""
+    """A sentence that says on which A/A runs a forecast for ``engine`` rests that uses ``row``."""
     alike = f"from A/A runs on {row.networks} networks of {row.network} in {row.engine}"
     if row.engine != engine:
         return f"{alike}; none were measured in {engine}"

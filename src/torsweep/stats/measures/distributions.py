@@ -61,7 +61,7 @@ DISTRIBUTIONS = {
         ),
     )
 }
-"""By name, in the order of figures."""
+"""The distributions by name, in the order of figures."""
 
 
 def distributions(analysis: Analysis) -> list[pl.DataFrame]:

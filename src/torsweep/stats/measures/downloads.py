@@ -127,7 +127,7 @@ def received(analysis: Analysis) -> pl.DataFrame:
 
 
 def _share_of_clients(column: str) -> pl.Expr:
-    """Without a number where one client's is not known."""
+    """Null where one client's number is not known."""
     return pl.when(pl.col(column).is_not_null().all()).then(pl.col(column).mean())
 
 

@@ -132,7 +132,7 @@ def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextT
 
 
 def _weight_text(medians: pl.DataFrame, knobs: Sequence[str]) -> Iterator[str]:
-    """In a sentence for each kind, how much of the downloads the fastest clients have."""
+    """Sentences, one for each kind, that say which share of downloads the fastest clients have."""
     means = medians.filter(metric="ttlb").group_by("kind", *knobs).agg(pl.col("fastest_quarter").mean())
     for kind, name in KIND_NAMES.items():
         shares = means.filter(kind=kind)["fastest_quarter"].drop_nulls().to_list()

@@ -59,7 +59,7 @@ CLIENTS_AT_ONCE = 64
 """The most clients that start at the same time: more would only wait for processors."""
 
 START_POLL_S = 0.1
-"""Between two questions how far the start of a client is."""
+"""Seconds between two questions about how far the start of a client is."""
 
 DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microdescs.new")
 """Files in which a tor keeps what it has learned of the network. Clients start with an authority's."""

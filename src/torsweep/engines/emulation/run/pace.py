@@ -58,7 +58,7 @@ class ProcessTime:
 
 
 ProcessTimes = Mapping[tuple[int, int], ProcessTime]
-"""By pid and start, because pids are used again."""
+"""Processes by pid and start, because pids are used again."""
 
 
 def process_times(proc: Path) -> ProcessTimes:
