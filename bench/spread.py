@@ -25,8 +25,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.variant import FREE, PATHS
-from torsweep.engines.run_directory import finished_run
-from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE

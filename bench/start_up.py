@@ -30,8 +30,8 @@ from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import find_tools
 from torsweep.engines.prepare import build_run
-from torsweep.engines.run_directory import read_prepared, write_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_spec import read_prepared, write_run
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.errors import TorsweepError

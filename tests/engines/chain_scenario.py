@@ -22,9 +22,8 @@ from torsweep.config.tracing import Tracing
 from torsweep.engines.breakdown.passing import SLACK_NS
 from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.registry import MODEL_ENGINE
-from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import engine_tor_settings
-from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, write_run
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.json_file import read_json

@@ -12,8 +12,8 @@ from tests.engines import chain_scenario
 from tests.engines.test_every_engine import MARKS, require_engine
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run
-from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_spec import write_run
 from torsweep.engines.tools import find_own_program
 from torsweep.formats.json_file import read_json
 

@@ -14,8 +14,7 @@ import pytest
 from tests.engines import chain_scenario
 from torsweep.engines.names import engine_names
 from torsweep.engines.registry import ENGINES, find_engine
-from torsweep.engines.run_directory import write_run
-from torsweep.engines.run_spec import UserLines, UserOptions, read_run
+from torsweep.engines.run_spec import UserLines, UserOptions, read_run, write_run
 from torsweep.engines.selection import lacking
 from torsweep.engines.tools import find_own_program
 from torsweep.provenance import sha256_of_file

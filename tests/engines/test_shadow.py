@@ -18,8 +18,8 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines import hosts
 from torsweep.engines.prepare import build_run
-from torsweep.engines.run_directory import finished_run, write_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_spec import finished_run, write_run
 from torsweep.engines.shadow import preflight
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings

@@ -25,8 +25,7 @@ from torsweep.bundle.description import (
 from torsweep.config.era_consensus import ERAS_DIRECTORY
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NETWORKS_DIRECTORY
-from torsweep.engines.run_directory import finished_run
-from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
@@ -35,7 +34,6 @@ from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
-from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import origin_of, read_plan
 from torsweep.stats.likeness import own_public_tor
@@ -49,7 +47,7 @@ from torsweep.storage.folders import (
     SUMS_FILE,
 )
 from torsweep.study.new import shared_texts
-from torsweep.study.portable import portable_experiment, portable_network
+from torsweep.study.portable import portable_experiment, portable_network, repeat_command, repeat_overrides
 from torsweep.tor.repository import Commit, archive
 
 MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16

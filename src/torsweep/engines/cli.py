@@ -56,8 +56,8 @@ def prepare_command(
     from torsweep.engines.prepare import build_run, require_memory
     from torsweep.engines.registry import find_engine
     from torsweep.engines.run_builds import read_stamps, require_options, tor_builds
-    from torsweep.engines.run_directory import write_run
     from torsweep.engines.run_settings import run_settings
+    from torsweep.engines.run_spec import write_run
     from torsweep.engines.run_tors import RunTors, parted_hosts
     from torsweep.engines.selection import AUTO_ENGINE, choose_engine
     from torsweep.network.model import read_network

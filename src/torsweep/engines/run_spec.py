@@ -1,7 +1,8 @@
-"""run.json: everything an engine needs to know about one run.
+"""run.json: everything an engine needs to know about one run; and the directory that holds it.
 
 In and out: :class:`RunSpec`, written and read as a whole. Every setting is explicit; times are integer
-nanoseconds of simulated time, sizes bytes.
+nanoseconds of simulated time, sizes bytes. A run directory has run.json, the tables, and provenance.json once
+the run is finished; it never holds results of other settings than those of its run.json.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import AnyKind, ClientTraffic, Think
 from torsweep.config.variant import FREE, Pairing
+from torsweep.errors import InputError, OutputError
+from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_document
-from torsweep.provenance import PROVENANCE_FILE
+from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
-from torsweep.storage.manifest import with_table_checksums
+from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.manifest import changed_since, verify_folder, with_table_checksums
 from torsweep.tor import is_arti
 
 RUN_FILE = "run.json"
@@ -222,3 +227,61 @@ def read_run(run_directory: Path) -> RunSpec:
     """The run in ``run_directory``; InputError when run.json is missing or not of this version."""
     file = run_directory / RUN_FILE
     return validate(RunSpec, read_document(file, "torsweep-run"), file)
+
+
+def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
+    """The run in ``run_directory``, its network without latencies, and where that is.
+
+    Raises InputError when the network is another one than the run was prepared for.
+    """
+    run = read_run(run_directory)
+    directory = (run_directory / run.network).resolve()
+    network, _ = read_network(directory, latency=False)
+    sha256 = sha256_of_file(directory / NETWORK_FILE)
+    if sha256 != run.network_sha256:
+        raise InputError(
+            "is not the network that run.json was prepared for",
+            file=directory / NETWORK_FILE,
+            value=sha256[:16],
+            accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
+        )
+    return run, network, directory
+
+
+def clear_results(run_directory: Path) -> None:
+    """Remove what an engine has left of a run; OutputError when that cannot be.
+
+    Provenance goes first: without it, tables do not count.
+    """
+    try:
+        for file in (run_directory / PROVENANCE_FILE, *run_directory.glob("*.parquet")):
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
+
+
+def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
+    """Write ``run`` into ``run_directory``; False when the very same run stood there already.
+
+    Results of other settings are removed first, so that tables and run.json always belong together.
+    Raises OutputError when the directory cannot be written, or an engine is at work in it and this
+    function is not to ``wait`` for its end.
+    """
+    file = run_directory / RUN_FILE
+    with folder_claimed(run_directory, RUN_FOLDER, wait=wait):
+        if file.is_file() and file.read_text(encoding="utf-8") == run.text():
+            return False
+        clear_results(run_directory)
+        run.write(run_directory)
+    return True
+
+
+def finished_run(run_directory: Path) -> dict[str, Any]:
+    """What the engine says of the run in ``run_directory``, which it has finished.
+
+    Raises InputError when it has not, and when run.json or a table is missing or has changed since.
+    """
+    provenance = verify_folder(run_directory, PROVENANCE_FILE, "no such file: the run is not finished")
+    if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
+        raise changed_since("has changed since the engine ran", run_directory / RUN_FILE, run_directory)
+    return provenance

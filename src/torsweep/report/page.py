@@ -29,7 +29,6 @@ from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.report.networks import Networks, Row, describe_networks
-from torsweep.report.repeat import repeat_command, repeat_overrides, repeat_place
 from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict
@@ -47,7 +46,7 @@ from torsweep.stats.text import (
     sources_of,
 )
 from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
-from torsweep.study.portable import portable_experiment
+from torsweep.study.portable import portable_experiment, repeat_command, repeat_overrides, repeat_place
 from torsweep.tor.repository import difference, find_commit, is_repository, left_main
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, counted, format_quantity
 

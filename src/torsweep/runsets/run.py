@@ -15,8 +15,7 @@ import polars as pl
 
 from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import variant_levels, variant_text
-from torsweep.engines.run_directory import finished_run
-from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.run_spec import RunSpec, finished_run, read_run
 from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_frame

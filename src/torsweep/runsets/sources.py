@@ -20,8 +20,7 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.plan import Plan
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.registry import MODEL_ENGINE, RUN_ENGINES, find_engine
-from torsweep.engines.run_directory import write_run
-from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.run_spec import RunSpec, read_run, write_run
 from torsweep.errors import InputError
 from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
 from torsweep.runsets.run import Run, open_run

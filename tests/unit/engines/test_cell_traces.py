@@ -16,8 +16,8 @@ from torsweep.config.network import load_network_config
 from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_ring import CHANNEL, RECORD, RING_HEADER, ring_bytes, scan_cells, write_cells
 from torsweep.engines.prepare import build_run
-from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_spec import write_run
 from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
 from torsweep.network.model import write_network

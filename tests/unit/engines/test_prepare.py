@@ -19,9 +19,8 @@ from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import ENGINES
 from torsweep.engines.run_builds import read_stamps, tor_builds
-from torsweep.engines.run_directory import finished_run, write_run
 from torsweep.engines.run_settings import run_settings
-from torsweep.engines.run_spec import read_run
+from torsweep.engines.run_spec import finished_run, read_run, write_run
 from torsweep.engines.run_tors import RunTors
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed

@@ -8,9 +8,8 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run
-from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
-from torsweep.engines.run_spec import read_run
+from torsweep.engines.run_spec import read_run, write_run
 from torsweep.errors import InputError
 
 

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from tests.made_tornet import clients_waiting, tornet
 from torsweep import stats
 from torsweep.errors import InputError
+from torsweep.runsets.imported import import_simulations
 from torsweep.stats.statistic import statistics
 from torsweep.stats.summarize import read_shown_summary, summarize, write_summary
+from torsweep.study.imports import compare_imports
 
 ROOT = Path(__file__).parents[3]
 
@@ -82,12 +86,21 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def test_a_statistic_of_one_file_is_in_the_summary(toys, tables, experiment, tmp_path):
+def test_a_statistic_of_one_file_is_in_the_summary_of_a_sweep_and_of_imports(
+    toys, tables, experiment, tmp_path, monkeypatch
+):
     (toys / "toy.py").write_text(TOY_STATISTIC)
     write_summary(summarize(tables, experiment), tmp_path / "out")
     assert statistics()["toy"].read(tmp_path / "out").rows() == [(1, 2), (2, 4), (3, 6), (4, 8)]
     assert [table.title for table in read_shown_summary(tmp_path / "out").tables["toy"]] == ["Toy"]
     assert "toy.csv" in (tmp_path / "out/plan.json").read_text()
+    monkeypatch.chdir(tmp_path)
+    for name, took_s in (("vanilla", 1.5), ("branch", 1.0)):
+        simulation = tornet(tmp_path / f"tornet-{name}", clients_waiting(took_s), network=1, seeds=[1])
+        import_simulations([simulation], tmp_path / name)
+    imports = (f"import:{tmp_path}/branch", f"import:{tmp_path}/vanilla")
+    of_imports = compare_imports(*imports, "1 min", None, Console())
+    assert statistics()["toy"].read(of_imports).rows() == [(1, 2)]
 
 
 def test_two_statistics_of_one_name_are_refused(toys):

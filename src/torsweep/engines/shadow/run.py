@@ -27,8 +27,14 @@ from torsweep.engines.arrival import settings_frame
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
-from torsweep.engines.run_directory import clear_results, read_prepared
-from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
+from torsweep.engines.run_spec import (
+    RUN_FILE,
+    RunSpec,
+    clear_results,
+    read_prepared,
+    read_run,
+    write_provenance,
+)
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.layout import (

@@ -48,8 +48,7 @@ from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import FILES_PER_HOST, EmulationTools, cores
 from torsweep.engines.paths import common_paths
-from torsweep.engines.run_directory import clear_results, read_prepared
-from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, clear_results, read_prepared, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
 from torsweep.engines.table_schema import (
     CIRCUITS,
