@@ -1,4 +1,4 @@
-"""What the tors of a run were told, and what they have: the table ``settings`` of a run.
+"""The settings of the tors of a run, as configured and as they have them: the table ``settings``.
 
 In: the run and its network; of each host the options that its tor has, in tor's own writing, and its data
 directory with the consensus that it keeps. Out: a frame as in
@@ -39,7 +39,7 @@ def settings_frame(
     options: Mapping[str, Mapping[str, str]],
     data: Mapping[str, Path],
 ) -> pl.DataFrame:
-    """A row for each role, name, what was told of it and what is had, with the number of hosts.
+    """A row for each role, name, configured value and value found, with the number of hosts.
 
     ``options`` are, by host, those that are not as tor has them by default; ``data`` its data directory.
     """
@@ -69,7 +69,7 @@ def _program(tors: HostTors, host: str) -> tuple[str, str]:
 
 
 def _parameters(run: RunSpec, network: Network, role: Role, folders: Iterable[Path]) -> Iterator[_Row]:
-    # A network of tornettools has parameters of its own; the era's are not told to it.
+    # A network of tornettools has parameters of its own; it does not get the era's.
     era = {} if network.tornettools else consensus_parameters(run.tor)
     told = {**era, **run.given.consensus}
     for folder in folders:
@@ -95,7 +95,7 @@ def _options(
 
 
 def _told(run: RunSpec, network: Network, tors: HostTors, role: Role, host: str) -> dict[str, str]:
-    """What knobs, era and user tell the tor of ``host``, as it writes it."""
+    """The options that knobs, era and user give to the tor of ``host``, in tor's own writing."""
     relay = next((one for one in network.relays if one.name == host), None) if role == "relay" else None
     known = tors.options(host)
     # Each relay has a phase of its own, which no level says.

@@ -1,4 +1,4 @@
-"""Did the change arrive? What tors were told in a variant and otherwise in the baseline, and what they have.
+"""Did the change arrive? Which settings of tors a variant changes, and what the tors really have.
 
 In: the table ``settings`` of a plan. Out: :class:`Arrival`, a row for each variant, role and name; the
 statistic ``arrived``; and :func:`change_arrived`, without which there can be no talk of no difference.
@@ -24,7 +24,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class _Had:
-    """What some tors of a role were told under a name (None: nothing), what they have, and how many."""
+    """A setting of some tors of a role: as configured (None: not at all), as they have it, and their number."""
 
     wanted: str | None
     found: str
@@ -36,10 +36,10 @@ _Side = Mapping[_Key, Sequence[_Had]]
 
 @dataclass(frozen=True)
 class Arrival:
-    """What tors of ``role`` were told in ``variant``, and not in the baseline, and what they have.
+    """A setting of the tors of ``role`` that ``variant`` changes from the baseline, and what they have.
 
     ``wanted``, ``found`` and ``baseline`` (what the baseline has) are as tor writes them. ``arrived``: in
-    every network they have what they were told, and it is not what the baseline has.
+    every network they have what was configured, and it is not what the baseline has.
     """
 
     variant: Levels
@@ -54,15 +54,15 @@ class Arrival:
 
     @property
     def as_told(self) -> bool:
-        """Whether they have what they were told, which the baseline may have as well."""
+        """Whether they have what was configured, which the baseline may have as well."""
         return self.setting == PROGRAM or self.found == self.wanted
 
 
 def what_arrived(analysis: Analysis) -> list[Arrival]:
-    """A row for each role and name that a variant tells its tors otherwise than the baseline.
+    """A row for each role and setting of tors that a variant changes from the baseline.
 
-    No rows where nothing of tor is told otherwise, as with the same tor once more, and for runs of the model,
-    imports, and tables of earlier versions, of which nothing is known.
+    No rows where no setting of tor changes, as between two runs of the same tor; and none for runs of the
+    model, imports, and tables of earlier versions, whose settings are not known.
     """
     sides = analysis.once(_sides)
     rows = []
@@ -102,7 +102,7 @@ def _sides(analysis: Analysis) -> dict[tuple[str, ...], dict[_Key, list[_Had]]]:
 
 
 def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -> Arrival | None:
-    """The row of ``key`` over the networks of ``pairs``; None where both sides are told the same."""
+    """The row of ``key`` over the networks of ``pairs``; None where both sides are configured alike."""
     changes = [change for pair in pairs if (change := _told_otherwise(key, *pair)) is not None]
     if not changes:
         return None
@@ -117,8 +117,8 @@ def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -
 
 
 def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[_Had], Sequence[_Had]] | None:
-    """What those tors have that are told otherwise than in the ``reference``, and what its tors have; None
-    where none is."""
+    """What the tors have whose setting differs from the ``reference``, and what the tors of that have; None
+    where no setting differs."""
     if not all(any(each[:2] == key[:2] for each in one) for one in (side, reference)):
         return None  # Arti, of which only the program is known.
     nothing = [_Had(None, DEFAULT, 0)]
