@@ -24,7 +24,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class _Had:
-    """A setting of some tors of a role: as configured (None: not at all), as they have it, and their number."""
+    """One setting of tors of a role: as configured (None: not at all), as the tors have it, and how many."""
 
     wanted: str | None
     found: str
