@@ -31,7 +31,6 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
     monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
-    monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     unclear = {"paired_ttfb": (-0.2, 0.1), "mean_ttlb": (-0.2, 0.1)}
     found = claims_file_of(
         change_verdict("web", paired_ttfb=(-0.1, -0.02)), change_verdict("bulk", **unclear)

@@ -27,7 +27,6 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
     monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
-    monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
 
 
 def given(*names: str) -> Tornets:
