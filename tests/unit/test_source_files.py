@@ -68,7 +68,7 @@ def follow(monkeypatch):
         ("engines/table_schema.py", REAL | RESULTS | {"figure"}),
         ("engines/run_settings.py", set()),
         ("engines/selection.py", set()),
-        ("tor/apt.py", set()),
+        ("tor/release.py", set()),
         ("tor/build.py", set()),
         ("study/cli.py", set()),
         ("runsets/collect.py", {"tables"}),
