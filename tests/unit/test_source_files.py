@@ -102,7 +102,7 @@ def test_a_figure_of_the_users_own_follows_what_it_imports(follow, tmp_path, mon
     Path("plotting/drawing/mine.py").write_text("")
     _forget()
     assert follow("plotting/drawing/mine.py") == {"figure"}
-    assert follow("torsweep/stats/inference/planning.py") == {"summary"}
+    assert follow("torsweep/stats/cells/spikes.py") == {"summary"}
     _forget()
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -18,6 +19,9 @@ from torsweep.home import CHECKOUT
 from torsweep.study import answer, named_tor, play, request, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
+
+STANDS = SimpleNamespace(is_arti=True)
+"""A build that is there, and is asked nothing."""
 
 ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
 
@@ -127,7 +131,7 @@ def test_a_time_stands_for_a_number_of_networks_and_the_same_command_goes_on(
     assert study["replicates"] > 8 and study["measured"] in ("60 s", "2 min", "240 s")
     # The verdict has been seen, and builds stand now, which leaves time for more; what is planned stays.
     (file.parent / "looks.json").write_text(json.dumps({str(study["replicates"]): 0.8}))
-    monkeypatch.setattr(workload, "standing_build", lambda study, tor: tor)
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: STANDS)
     assert torsweep(*ASKED, "--within", "2 h")[0] == 0
     assert yaml.safe_load(file.read_text())["replicates"] == study["replicates"]
 
@@ -156,7 +160,7 @@ def test_what_a_build_lacks_here_is_planned_around_and_stops_before_anything_is_
     code, _, err = torsweep(*ASKED)
     assert code == 3 and err.splitlines()[-1].startswith("torsweep: building tor needs libevent")
     assert (stand_ins, list(tmp_path.iterdir())) == ([], [])
-    monkeypatch.setattr(workload, "standing_build", lambda study, tor: tor)
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: STANDS)
     assert torsweep(*ASKED)[0] == 0, "what stands needs nothing"
 
 
