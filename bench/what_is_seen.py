@@ -34,10 +34,9 @@ from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.run_builds import tor_builds
-from torsweep.engines.run_directory import write_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_spec import write_run
 from torsweep.engines.run_tors import RunTors
-from torsweep.engines.tools import require_own_program
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
