@@ -126,7 +126,7 @@ def find_release(source: Path | None, downloads: Path, sha256: str | None = None
 
     A package that is in ``downloads`` already is taken, so that all builds are of one release. Raises
     InputError for what is no file, or a checksum that is not ``sha256``; and the errors of
-    :func:`torsweep.tor.apt.fetch_source`.
+    :func:`fetch_source`.
     """
     if source is None:
         tarball = fetched_release(downloads) or _fetch(downloads)
