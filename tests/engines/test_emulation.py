@@ -18,7 +18,7 @@ import pytest
 
 from tests.engines import chain_scenario
 from torsweep.engines.emulation.tcp import TCP
-from torsweep.engines.emulation.tools import LOCK
+from torsweep.engines.machine_lock import LOCK
 
 pytestmark = pytest.mark.real_time
 
