@@ -152,14 +152,14 @@ def with_rows(file: Path, rows: pl.DataFrame) -> pl.DataFrame:
 def table(rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each change, load and network, with a column for each measure, its mean and its interval, in
     per cent."""
+    per_cent = [
+        pl.col(name).map_elements(lambda share: f"{100 * share:+.1f}", pl.String)
+        for name in ("mean", "low", "high")
+    ]
+    # Where no network changed at all there is no spread to go by.
+    same = pl.col("low").is_nan() | pl.col("low").is_null()
     texts = rows.filter(pl.col("statistic") != "p90").with_columns(
-        text=pl.format(
-            "{} [{}, {}]",
-            *(
-                pl.col(name).map_elements(lambda share: f"{100 * share:+.1f}", pl.String)
-                for name in ("mean", "low", "high")
-            ),
-        ),
+        text=pl.when(same).then(per_cent[0]).otherwise(pl.format("{} [{}, {}]", *per_cent)),
         column=pl.concat_str("kind", "metric", "statistic", separator="_"),
     )
     order = ["change", "load", "network", "engine"]
