@@ -83,8 +83,8 @@ class Place:
         settings = run_settings(experiment, self.engine, experiment.era, variant)
         engine, tors = find_engine(self.engine), experiment.tors_of(variant)
         builds = tor_builds(engine, experiment.all_tors, tors.names, {})
-        played_by = RunTors(tors, builds, experiment.bundle(variant))
-        write_run(build_run(settings, variant, network / "network", run, played_by), run)
+        used_tors = RunTors(tors, builds, experiment.bundle(variant))
+        write_run(build_run(settings, variant, network / "network", run, used_tors), run)
         subprocess.run([*shlex.split(engine.command), "run", str(run)], check=True)
         return run
 
@@ -150,16 +150,16 @@ def with_rows(file: Path, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def table(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each change, load and network, with a column for each measure, its mean and its interval, in
-    per cent."""
+    """A row for each change, load, network and engine, with a column for each measure: its mean and its
+    interval, in per cent."""
     per_cent = [
         pl.col(name).map_elements(lambda share: f"{100 * share:+.1f}", pl.String)
         for name in ("mean", "low", "high")
     ]
-    # Where no network changed at all there is no spread to go by.
-    same = pl.col("low").is_nan() | pl.col("low").is_null()
+    # One network, or none of which changes, leaves no interval.
+    alone = pl.col("low").is_nan() | pl.col("low").is_null()
     texts = rows.filter(pl.col("statistic") != "p90").with_columns(
-        text=pl.when(same).then(per_cent[0]).otherwise(pl.format("{} [{}, {}]", *per_cent)),
+        text=pl.when(alone).then(per_cent[0]).otherwise(pl.format("{} [{}, {}]", *per_cent)),
         column=pl.concat_str("kind", "metric", "statistic", separator="_"),
     )
     order = ["change", "load", "network", "engine"]

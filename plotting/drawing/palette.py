@@ -75,8 +75,9 @@ def _stated(knob: str, level: str) -> Look | None:
 
 def level_name(level: str) -> str:
     """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin``."""
-    if level in _names.get():
-        return _names.get()[level]
+    names = _names.get()
+    if level in names:
+        return names[level]
     if level in _WORDS or "+" in level:
         return _WORDS.get(level, level)
     if duration := _DURATION.match(level):

@@ -88,10 +88,10 @@ def panels(
     times = set(points.filter(pl.col(value).is_not_null()).select("metric", "estimand").iter_rows())
     rows = {name: time for name, time in ROWS.items() if time in times}
     left_out = [name.replace("\n", " ") for name in ROWS if name not in rows]
-    notes = [f"{missing[0].upper()}{missing[1:]}: {'; '.join(left_out).lower()}."] if left_out else []
+    notes = [f"{missing.capitalize()}: {'; '.join(left_out).lower()}."] if left_out else []
     caption = source.caption(note, *notes)
     if not rows:
-        return nothing(f"{missing[0].upper()}{missing[1:]}", points, caption)[0], [], caption
+        return nothing(missing.capitalize(), points, caption)[0], [], caption
     figure = canvas(COLUMN_WIDTH_IN, 0.75 + _ROW_IN * len(rows), caption, *notes)
     axes = figure.subplots(len(rows), len(contrasts), sharex=True, sharey=True, squeeze=False)
     found = []

@@ -101,22 +101,21 @@ def _schemas() -> tuple[TableSchema, ...]:
 SCHEMAS = _schemas()
 """Every table, in the order of ``tables.json``."""
 
-(
-    STREAMS,
-    RELAYS,
-    PROGRESS,
-    CIRCUITS,
-    RECEIVED,
-    WIRE,
-    ROUND_TRIPS,
-    COSTS,
-    SETTINGS,
-    RELAY_RATES,
-    CLIENTS,
-    CELLS,
-    PASSAGES,
-    BREAKDOWN,
-) = SCHEMAS
+_BY_NAME = {schema.name: schema for schema in SCHEMAS}
+STREAMS = _BY_NAME["streams"]
+RELAYS = _BY_NAME["relays"]
+PROGRESS = _BY_NAME["progress"]
+CIRCUITS = _BY_NAME["circuits"]
+RECEIVED = _BY_NAME["received"]
+WIRE = _BY_NAME["wire"]
+ROUND_TRIPS = _BY_NAME["round_trips"]
+COSTS = _BY_NAME["costs"]
+SETTINGS = _BY_NAME["settings"]
+RELAY_RATES = _BY_NAME["relay_rates"]
+CLIENTS = _BY_NAME["clients"]
+CELLS = _BY_NAME["cells"]
+PASSAGES = _BY_NAME["passages"]
+BREAKDOWN = _BY_NAME["breakdown"]
 
 DEFAULT = "default"
 """In :data:`SETTINGS`, what a tor has that nobody told anything."""
