@@ -44,7 +44,7 @@ from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
 from torsweep.stats.text import percent_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
-from torsweep.study.sight import unseen
+from torsweep.study.sight import model_answer, unseen
 from torsweep.study.workload import Workload
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -230,6 +230,8 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
         yield "cost", "; ".join(costs)
     if missing := unseen(experiment.network, plan.network.relay_count):
         yield "cannot show", f"changes of {'; '.join(map(str, missing))}"
+    if modelled := model_answer(plan.options, experiment.era):
+        yield "in the model", modelled
 
 
 def _provenance(plan: Workload, variant: Variant) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """What a network cannot show: known changes, as the model shows them there and on relays at their own rates.
 
 In: ``configs/seen.csv``, which ``python -m bench.what_is_seen`` writes; a network; the names of options and
-consensus parameters that a comparison changes. Out: sentences, each with the command that can show it.
+consensus parameters that a comparison changes. Out: sentences, each with the command that can show it; and
+what the model says of a change that is in the file.
 """
 
 from __future__ import annotations
@@ -12,19 +13,26 @@ from dataclasses import dataclass
 from functools import cache
 from math import log1p
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from torsweep.config.eras import usual_levels
 from torsweep.config.features import FEATURES
+from torsweep.config.knob import Knob
+from torsweep.config.knobs import KNOBS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison import BYTES, STATISTICS
 from torsweep.stats.text import percent_text
-from torsweep.study.change import TorChange
+from torsweep.study.change import UNCHANGED, TorChange
 
 SEEN_FILE = Path("configs/seen.csv")
+
+SEEN_ERA = "today"
+"""The era of experiments/known_changes, whose runs the file holds."""
 
 REFERENCE = "own_rates"
 """The network beside which the others are judged: relays at their own rates, a public load."""
@@ -136,9 +144,55 @@ def refusal(change: TorChange, network: str, relays: int) -> str:
     return "; ".join(f"{network} cannot show a change of {each}; ask with {each.command}" for each in missing)
 
 
-def sight_lines(network: str, relays: int) -> Iterator[str]:
-    """What ``network`` cannot show, as lines of a plan or below a verdict."""
+def sight_lines(
+    network: str, relays: int, bundles: Mapping[str, Mapping[str, Any]], era: str
+) -> Iterator[str]:
+    """What ``network`` cannot show, and what the model says of the change by ``bundles`` of options, as lines
+    of a plan or below a verdict."""
     missing = unseen(network, relays)
     for each in missing:
         yield f"blind to  {each}"
         yield f"          ask with {each.command}"
+    if said := model_answer(bundles, era):
+        yield f"model     {said}"
+
+
+def model_answer(bundles: Mapping[str, Mapping[str, Any]], era: str) -> str:
+    """How much longer the same download takes in the model with the change of ``bundles``, the entries of
+    ``options``, where relays have their own rates; empty where the change is not in the table."""
+    rows = _rows(find(SEEN_FILE)).filter(pl.lit(era == SEEN_ERA), network=REFERENCE, statistic="paired")
+    bundle = next((each for name, each in bundles.items() if name != UNCHANGED), {})
+    for (change,), of_change in rows.group_by("change", maintain_order=True):
+        if _makes(bundle, *str(change).split("=", 1)):
+            sizes = (
+                f"{KIND_NAMES[row['kind']]}, {BYTES[row['metric']]} {percent_text(row['mean'])} "
+                f"[{percent_text(row['low'])}, {percent_text(row['high'])}]"
+                for row in of_change.iter_rows(named=True)
+            )
+            return f"{change} on {REFERENCE}, same download: {'; '.join(sizes)}"
+    return ""
+
+
+def _makes(bundle: Mapping[str, Any], knob: str, level: str) -> bool:
+    """Whether the lines of ``bundle`` make ``level`` of ``knob`` and nothing else, in all hosts or relays."""
+    row, usual = KNOBS[knob], usual_levels(SEEN_ERA)[knob]
+    lines = {name.lower(): _plain(value) for name, value in bundle.get("torrc", {}).items()}
+    made, usually = _torrc(row, level).items(), _torrc(row, usual).items()
+    by_lines = bool(lines.items() & (made - usually)) and lines.items() <= made
+    consensus = bundle.get("consensus", {}).items()
+    stated = {row.stated[name](value) if name in row.stated else "" for name, value in consensus}
+    everywhere = bundle.get("on", {"role": "relay"}) == {"role": "relay"}
+    return everywhere and stated <= {level} and (by_lines if lines else bool(stated))
+
+
+def _torrc(knob: Knob, level: str) -> dict[str, str]:
+    """The lines of torrc that make ``level``: the texts of options, by their names in small letters."""
+    ((key, value),) = knob.read(level).items()
+    parts = value if isinstance(value, Mapping) else {}
+    settings = {key: value, **{f"{key}.{name}": part for name, part in parts.items()}}
+    options = (each for each in knob.tor if each.where in ("torrc", "relay", "client"))
+    return {each.name.lower(): _plain(each.text(settings[each.setting or key])) for each in options}
+
+
+def _plain(value: object) -> str:
+    return " ".join(str(value).lower().split())

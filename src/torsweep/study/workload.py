@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
@@ -110,6 +111,11 @@ class Workload:
         """Builds by name, with whether each stands."""
         study = self.play.study
         return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
+
+    @property
+    def options(self) -> Mapping[str, Mapping[str, Any]]:
+        """The entries of its ``options``."""
+        return self.play.study.document.get("options", {})
 
     @property
     def missing(self) -> list[TorSource]:
@@ -243,7 +249,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield f"time      {left}, {slots}{by}"
     yield f"takes     {costs.room(play.study.folder)}"
     yield from expected_lines(plan, networks)
-    yield from sight_lines(experiment.network, plan.network.relay_count)
+    yield from sight_lines(experiment.network, plan.network.relay_count, plan.options, experiment.era)
 
 
 def _finished(play: Play, experiment: Experiment) -> int:
