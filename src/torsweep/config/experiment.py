@@ -51,7 +51,7 @@ from torsweep.config.replicates import (
 )
 from torsweep.config.tors import TorSource, VariantTors, all_tors, check_tors, variant_tors
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
-from torsweep.config.traffic import PERF_KINDS, Duration, Traffic
+from torsweep.config.traffic import MEASURING_TRAFFIC, Duration, Traffic
 from torsweep.config.variant import (
     FREE,
     Level,
@@ -274,8 +274,8 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _somebody_downloads(self) -> Self:
-        about_perf = any(claim.get("kind") in PERF_KINDS for claim in self.claims)
-        if not self.traffic.kinds and not about_perf:
+        measured = any(claim.get("kind") in MEASURING_TRAFFIC for claim in self.claims)
+        if not self.traffic.kinds and not measured:
             raise RefusedValue("missing key", key="traffic.web", accepted="web, bulk")
         return self
 

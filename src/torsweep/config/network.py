@@ -25,7 +25,7 @@ from torsweep.config.reading import (
     suggestion,
     validate,
 )
-from torsweep.config.traffic import CLIENT_GROUPS, KINDS, ONION
+from torsweep.config.traffic import CLIENT_GROUPS, ClientGroup
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
@@ -273,7 +273,15 @@ class NetworkConfig(Section):
         """Clients by group: those of an experiment's traffic after scaling by ``load`` and ``scale``, half a
         client rounded up; others as they are."""
         counts = {group: getattr(self, f"{group}_clients") for group in CLIENT_GROUPS}
-        return counts | {kind: _scaled(counts[kind], self.load, self.scale) for kind in KINDS}
+        scaled = {name for name, group in CLIENT_GROUPS.items() if not group.does}
+        return {
+            name: _scaled(count, self.load, self.scale) if name in scaled else count
+            for name, count in counts.items()
+        }
+
+    def own_server_count(self, group: ClientGroup) -> int:
+        """Servers beside clients of ``group``, which nobody else uses."""
+        return self.client_counts[group.name] if group.does and self.countries is not None else 0
 
     @property
     def server_count(self) -> int:
@@ -283,18 +291,18 @@ class NetworkConfig(Section):
     @property
     def host_count(self) -> int:
         """All hosts, after scaling: relays, authorities, tors of clients, servers."""
-        own_servers = self.perf_clients if self.countries is not None else 0
+        own_servers = sum(map(self.own_server_count, CLIENT_GROUPS.values()))
         return self.relay_count + self.authorities + self.client_tor_count + self.server_count + own_servers
 
     @property
     def client_count(self) -> int:
-        """All clients, all but perf clients after scaling."""
+        """All clients, after scaling."""
         return sum(self.client_counts.values()) + self.markov_clients
 
     @property
     def client_tor_count(self) -> int:
         """All tors of clients."""
-        shared = [self.client_counts[kind] for kind in KINDS if kind != ONION]
+        shared = [self.client_counts[name] for name, group in CLIENT_GROUPS.items() if group.shares_tor]
         tors = sum(-(-count // self.clients_per_tor) for count in shared)
         return self.client_count - sum(shared) + tors
 
@@ -342,8 +350,8 @@ class NetworkConfig(Section):
 
     @model_validator(mode="after")
     def _size_is_sane(self) -> Self:
-        others = self.perf_clients + self.markov_clients
-        if self.client_count == others and not self.tornettools:
+        users = sum(self.client_counts[name] for name, group in CLIENT_GROUPS.items() if not group.does)
+        if not users and not self.tornettools:
             key, value = ("web_clients", self.web_clients) if self.scale == 1 else ("scale", self.scale)
             raise RefusedValue("a network needs a client", key=key, value=value)
         nodes = self.host_count + self.client_count - self.client_tor_count

@@ -1,13 +1,14 @@
 """The kinds of client, and what each does in an experiment: what it downloads, and how long it pauses.
 
-In: the ``traffic`` of an experiment.yaml. Out: :class:`Traffic`; and :data:`PERF_TRAFFIC`, that of the
-clients which only measure: those of OnionPerf, as tornettools has them in its networks. Each downloads one
-of three sizes about once a minute, and gives it up after a while.
+In: the ``traffic`` of an experiment.yaml. Out: :class:`Traffic`; and :data:`CLIENT_GROUPS`, which says of
+each kind of client what differs from others. Nothing else lists them, but for the keys of configurations:
+:class:`Traffic` here and ``NAME_clients`` of :class:`~torsweep.config.network.NetworkConfig`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
@@ -32,10 +33,7 @@ MeasuredKind = Literal[ClientKind, PerfKind]
 AnyKind = Literal[MeasuredKind, GivenKind]
 
 KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
-"""All kinds of client, in the order in which tables and figures show them."""
-
-USUAL_KINDS: tuple[ClientKind, ...] = ("web", "bulk")
-"""The kinds that a network is described by even where it has none of them."""
+"""The clients that stand for Tor's users, in the order in which tables and figures show them."""
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
@@ -46,20 +44,6 @@ ONION_SUFFIX = ".onion"
 """How addresses of onion services end."""
 
 PERF, MARKOV = get_args(GivenKind)
-
-CLIENT_GROUPS: Mapping[str, tuple[AnyKind, ...]] = {**{kind: (kind,) for kind in KINDS}, PERF: PERF_KINDS}
-"""The kinds of the clients that a network's configuration counts as one (``web_clients``)."""
-
-KIND_NAMES: Mapping[str, str] = {
-    "web": "web",
-    "bulk": "bulk",
-    "onion": "onion",
-    "perf_50kib": "50 KiB",
-    "perf_1mib": "1 MiB",
-    "perf_5mib": "5 MiB",
-}
-"""What figures call downloads of each kind of client, in the order in which they show them."""
-
 
 Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
 Duration = Annotated[DurationNs, Between("0 s", "24 h")]
@@ -168,11 +152,62 @@ def _perf_traffic(response: str, timeout: str) -> ClientTraffic:
     )
 
 
-PERF_TRAFFIC: Mapping[PerfKind, ClientTraffic] = {
-    "perf_50kib": _perf_traffic("50 KiB", "15 s"),
-    "perf_1mib": _perf_traffic("1 MiB", "60 s"),
-    "perf_5mib": _perf_traffic("5 MiB", "120 s"),
+@dataclass(frozen=True)
+class ClientGroup:
+    """Clients that a network's configuration counts together, as ``NAME_clients``.
+
+    ``kinds`` are their kinds, which they take in turn, with what figures call the downloads of each.
+    Without ``does``, they stand for Tor's users: the experiment's traffic says what they do, ``load`` and
+    ``scale`` change how many they are, and they have links and last miles of users. With ``does`` they only
+    measure, and each kind does that in every experiment; they are placed like servers, with links of
+    servers. Where countries are configured, each of them has a server of its own beside it. ``shares_tor``:
+    several use one tor where ``clients_per_tor`` says so.
+    """
+
+    name: str
+    kinds: Mapping[AnyKind, str]
+    does: Mapping[PerfKind, ClientTraffic] = field(default_factory=dict)
+    shares_tor: bool = False
+
+    def traffic(self, traffic: Traffic) -> Mapping[AnyKind, ClientTraffic]:
+        """What each of its kinds does in an experiment with this ``traffic``."""
+        every: dict[AnyKind, ClientTraffic] = {kind: does for kind, does in traffic.kinds.items()}
+        every.update(self.does.items())
+        return {kind: does for kind, does in every.items() if kind in self.kinds}
+
+
+CLIENT_GROUPS: Mapping[str, ClientGroup] = {
+    group.name: group
+    for group in (
+        ClientGroup("web", {"web": "web"}, shares_tor=True),
+        ClientGroup("bulk", {"bulk": "bulk"}, shares_tor=True),
+        ClientGroup(ONION, {ONION: "onion"}),
+        ClientGroup(
+            PERF,
+            {"perf_50kib": "50 KiB", "perf_1mib": "1 MiB", "perf_5mib": "5 MiB"},
+            {
+                "perf_50kib": _perf_traffic("50 KiB", "15 s"),
+                "perf_1mib": _perf_traffic("1 MiB", "60 s"),
+                "perf_5mib": _perf_traffic("5 MiB", "120 s"),
+            },
+        ),
+    )
 }
-"""What perf clients do: as OnionPerf's, each download takes a new circuit, and circuits begin anywhere
-(UseEntryGuards 0, MaxCircuitDirtiness 10 s). Sizes and time limits are tornettools', which starts a
-download a minute."""
+"""Every group of clients by its name, in the order of network.json, tables and figures.
+
+Perf clients do what OnionPerf's do: each download takes a new circuit, and circuits begin anywhere
+(UseEntryGuards 0, MaxCircuitDirtiness 10 s). Sizes and time limits are tornettools', which starts a download
+a minute."""
+
+MEASURING_TRAFFIC: Mapping[PerfKind, ClientTraffic] = {
+    kind: does for group in CLIENT_GROUPS.values() for kind, does in group.does.items()
+}
+"""What the clients do that only measure."""
+
+KIND_NAMES: Mapping[str, str] = {
+    kind: name for group in CLIENT_GROUPS.values() for kind, name in group.kinds.items()
+}
+"""What figures call downloads of each kind of client, in the order in which they show them."""
+
+USUAL_GROUPS = ("web", "bulk")
+"""The groups that a network is described by even where it has none of them."""

@@ -18,7 +18,7 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.config.tor_settings import Codel, TorSettings, Transport
-from torsweep.config.traffic import ONION, PERF_TRAFFIC, AnyKind
+from torsweep.config.traffic import MEASURING_TRAFFIC, ONION, AnyKind
 from torsweep.config.variant import FREE, Variant
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.registry import find_engine, real_engines
@@ -96,10 +96,10 @@ def _transport(settings: RunSettings, network: Network) -> Transport | None:
 
 
 def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> dict[str, Any]:
-    """Paths, where they are given or drawn, and what each kind of client does, perf clients too."""
+    """Paths, where they are given or drawn, and what each kind of client does."""
     paths, kinds = only_paths(sampled), {client.kind for client in sampled.clients}
     traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
-    traffic.update((kind, RunTraffic.of(perf)) for kind, perf in PERF_TRAFFIC.items() if kind in kinds)
+    traffic.update((kind, RunTraffic.of(does)) for kind, does in MEASURING_TRAFFIC.items() if kind in kinds)
     if paths is None and settings.pairing != FREE:
         paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
     return {"paths": paths, "traffic": traffic}
@@ -131,7 +131,7 @@ def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, fi
         problem, accepted = "onion services are not in the model", real_engines()
         raise InputError(problem, file=file, key="onion_servers", value=settings.engine, accepted=accepted)
     _check_network_levels(variant, sampled.config, file)
-    _check_traffic(settings, {client.kind for client in sampled.clients} - PERF_TRAFFIC.keys(), file)
+    _check_traffic(settings, {client.kind for client in sampled.clients} - MEASURING_TRAFFIC.keys(), file)
     _check_traced(settings, [relay.name for relay in sampled.relays], file)
 
 

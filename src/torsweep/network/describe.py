@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_KINDS, ClientTraffic, Traffic
+from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_GROUPS, ClientTraffic, Traffic
 from torsweep.formats.files import MIB
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.load import (
@@ -114,7 +114,8 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
     """
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     groups = {
-        group: sum(len(network.clients_of(kind)) for kind in kinds) for group, kinds in CLIENT_GROUPS.items()
+        name: sum(len(network.clients_of(kind)) for kind in group.kinds)
+        for name, group in CLIENT_GROUPS.items()
     }
     rtt_ms = rtt_samples_ms(network, latencies)
     chances = path_chances(network)
@@ -132,7 +133,9 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
         hosts={
             "relays": len(network.relays),
             "authorities": len(network.authorities),
-            **{f"{group} clients": count for group, count in groups.items() if count or group in USUAL_KINDS},
+            **{
+                f"{group} clients": count for group, count in groups.items() if count or group in USUAL_GROUPS
+            },
             "servers": len(network.servers),
         },
         positions={position: _capacity(network, position) for position in POSITIONS},

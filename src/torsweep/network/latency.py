@@ -14,15 +14,15 @@ none.
 A pair of places draws its factor from a hash of both places' keys, which depend on the seed alone. Two hosts
 at one place are as far apart as it and the place nearest to it. Hosts of a kind draw their places from their
 kind's own stream: the RTT of two hosts does not depend on which others there are. All places are alike, but
-where a table says in which countries they are: then clients are where Tor's users are, perf clients and all
-other hosts where its relays are. Authorities are no part of what is studied, and draw no place: all of them
+where a table says in which countries they are: then users are where Tor's users are, and all other hosts
+where its relays are. Authorities are no part of what is studied, and draw no place: all of them
 are at the one from which the farthest relay is nearest, so that votes and descriptors arrive in time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -91,21 +91,19 @@ class Whereabouts:
 
     ``country`` (places, 2) uint8: two letters in ASCII (ISO 3166); ``continent`` (places,) int32: a number in
     :data:`~torsweep.network.model.CONTINENTS`; ``client_share`` and ``relay_share`` (places,) float64: the
-    parts of all clients and of all relays that are there, which add up to 1; ``perf_share`` the same of perf
-    clients, which are where relays are if it is None.
+    parts of all clients and of all relays that are there, which add up to 1; ``own_share`` the same of groups
+    of clients that are elsewhere, by name.
     """
 
     country: NDArray[np.uint8]
     continent: NDArray[np.int32]
     client_share: Floats
     relay_share: Floats
-    perf_share: Floats | None = None
+    own_share: Mapping[str, Floats] = field(default_factory=dict)
 
     def share(self, kind: str) -> Floats:
-        """The part of the hosts of ``kind`` at each place."""
-        if kind == "perf" and self.perf_share is not None:
-            return self.perf_share
-        return self.client_share if kind in KINDS else self.relay_share
+        """The part of the hosts of ``kind`` at each place: a kind of user, a group, or other hosts."""
+        return self.own_share.get(kind, self.client_share if kind in KINDS else self.relay_share)
 
     @property
     def codes(self) -> list[str]:
@@ -205,7 +203,8 @@ def _whereabouts(arrays: Mapping[str, NDArray], path: Path) -> Whereabouts | Non
         _require(path, name, arrays[name], 0, 1)
         if abs(arrays[name].sum() - 1) > 1e-9:
             raise InputError("does not add up to 1", file=path, key=name)
-    return Whereabouts(**{name: arrays[name] for name in _WHEREABOUTS})
+    country, continent, client_share, relay_share = (arrays[name] for name in _WHEREABOUTS)
+    return Whereabouts(country, continent, client_share, relay_share)
 
 
 def check_model(model: CoordinateModel, path: Path) -> None:

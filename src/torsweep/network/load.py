@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.config.traffic import ONION, PERF, PERF_TRAFFIC, AnyKind, ClientTraffic, Traffic
+from torsweep.config.traffic import CLIENT_GROUPS, ONION, AnyKind, ClientTraffic, Traffic
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.exact import Floats
 from torsweep.network.model import Client, Network
@@ -58,23 +58,24 @@ def usable_third(network: Network) -> int:
 
 
 def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dict[str, Offered]:
-    """What each kind of client that the network has asks for: ``web``, ``bulk`` and ``perf``."""
+    """What each group of clients that the network has asks for, by name."""
     third, load = usable_third(network), {}
-    requests: dict[str, dict[AnyKind, ClientTraffic]] = {
-        **{kind: {kind: does} for kind, does in traffic.kinds.items()},
-        PERF: {kind: does for kind, does in PERF_TRAFFIC.items()},
-    }
-    for name, kinds in requests.items():
+    for name, group in CLIENT_GROUPS.items():
+        kinds = group.traffic(traffic)
         rates = [_requested(network, kind, does, round_trip_s) for kind, does in kinds.items()]
         if rate := sum(rates):
             pauses = all(does.think.mean_s > 0 for does in kinds.values())
             clients = sum(len(network.clients_of(kind)) for kind in kinds)
-            does_what = "a download of three sizes in turn" if name == PERF else _does(*kinds.values())
-            load[name] = Offered(round(rate), round(rate / third, 3), pauses, clients, does_what)
+            load[name] = Offered(
+                round(rate), round(rate / third, 3), pauses, clients, _does([*kinds.values()])
+            )
     return load
 
 
-def _does(does: ClientTraffic) -> str:
+def _does(kinds: Sequence[ClientTraffic]) -> str:
+    if len(kinds) > 1:
+        return f"a download of {len(kinds)} sizes in turn"
+    (does,) = kinds
     pause = f"and a pause of {does.think.mean_s:g} s" if does.think.mean_s else "without pauses"
     return f"{asked_at_once(does) / 1024:,.0f} KiB {pause}"
 

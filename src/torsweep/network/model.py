@@ -178,8 +178,8 @@ class Latencies:
 
 
 class Network(_Part):
-    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (by kind, perf
-    last), servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
+    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (by group),
+    servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
     the checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between
     two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
     of a network that tornettools made; it has no latencies here, and all its hosts are at place 0."""

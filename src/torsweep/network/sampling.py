@@ -8,7 +8,7 @@ of hosts by country, which are divided among the places of the table of latency 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from torsweep.config.network import InputSource, LatencySource, NetworkConfig
 from torsweep.config.reading import Section, validate
-from torsweep.config.traffic import KINDS, ONION, PERF_KINDS
+from torsweep.config.traffic import CLIENT_GROUPS, ClientGroup
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.home import find, find_all
@@ -56,7 +56,7 @@ _Shares = Annotated[Mapping[str, Annotated[float, Field(ge=0, le=1)]], Field(min
 
 class Countries(Section):
     """Shares by country, of two letters (ISO 3166): of ``clients``, of ``relays`` (and servers and
-    authorities), of ``perf`` clients; ``origin`` says where they are from."""
+    authorities), and of a group of clients that is elsewhere; ``origin`` says where they are from."""
 
     origin: str
     clients: _Shares
@@ -84,7 +84,7 @@ def in_countries(places: Whereabouts, countries: Countries, path: Path) -> Where
         places,
         client_share=shares("clients", countries.clients),
         relay_share=shares("relays", countries.relays),
-        perf_share=shares("perf", countries.perf),
+        own_share={group: shares(group, of) for group, of in countries if group in CLIENT_GROUPS},
     )
 
 
@@ -123,7 +123,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         whereabouts = _in_countries(whereabouts, config, paths["countries"])
     places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
     relays = _relays(config, paths, seed, places)
-    perf = _perf_clients(config, places)
+    clients = _clients(config, _client_rates(config, paths, seed), places)
     document = config.model_dump(mode="json")
     network = Network(
         config=document,
@@ -135,8 +135,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         loss_share=config.loss.share,
         relays=relays,
         authorities=_authorities(config.authorities, relays, matrix_us, whereabouts),
-        clients=_clients(config, _client_rates(config, paths, seed), places) + perf,
-        servers=_servers(config, places) + _own_servers(perf),
+        clients=clients,
+        servers=_servers(config, places) + _own_servers(clients),
     )
     return SampledNetwork(network, matrix_us)
 
@@ -214,26 +214,30 @@ def _authorities(
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:
-    clients: list[Client] = []
-    for kind in KINDS:
-        count = config.client_counts[kind]
-        each = 1 if kind == ONION else config.clients_per_tor
-        tors = -(-count // each)
-        down, up = rates(kind, count)
-        for tor, at in enumerate(places(kind, tors)):
-            users = range(tor * each, min((tor + 1) * each, count))
-            link = {"down_bytes_per_s": int(down[users].sum()), "up_bytes_per_s": int(up[users].sum())}
-            clients += [
-                Client(
-                    name=f"{kind}{user + 1}",
-                    kind=kind,
-                    tor=None if user == users[0] else f"{kind}{users[0] + 1}",
-                    **link,
-                    **at,
-                )
-                for user in users
-            ]
-    return tuple(clients)
+    groups = CLIENT_GROUPS.values()
+    return tuple(client for group in groups for client in _of_group(group, config, rates, places))
+
+
+def _of_group(
+    group: ClientGroup, config: NetworkConfig, rates: ClientRates, places: PlacesOf
+) -> Iterator[Client]:
+    name, count = group.name, config.client_counts[group.name]
+    each = config.clients_per_tor if group.shares_tor else 1
+    server_rates = np.full(count, config.server_bandwidth)
+    down, up = (server_rates, server_rates) if group.does else rates(name, count)
+    kinds, has_servers = list(group.kinds), config.own_server_count(group)
+    for tor, at in enumerate(places(name, -(-count // each))):
+        users = range(tor * each, min((tor + 1) * each, count))
+        for user in users:
+            yield Client(
+                name=f"{name}{user + 1}",
+                kind=kinds[user % len(kinds)],
+                server=f"{name}server{user + 1}" if has_servers else None,
+                tor=None if user == users[0] else f"{name}{users[0] + 1}",
+                down_bytes_per_s=int(down[users].sum()),
+                up_bytes_per_s=int(up[users].sum()),
+                **at,
+            )
 
 
 def _in_countries(places: Whereabouts | None, config: NetworkConfig, path: Path) -> Whereabouts:
@@ -241,20 +245,6 @@ def _in_countries(places: Whereabouts | None, config: NetworkConfig, path: Path)
         problem, accepted = "needs a table of latency whose places have countries", "wonderproxy-2020"
         raise InputError(problem, key="countries", value=str(path), accepted=f"latency: {accepted}")
     return in_countries(places, read_countries(path), path)
-
-
-def _perf_clients(config: NetworkConfig, places: PlacesOf) -> tuple[Client, ...]:
-    link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
-    return tuple(
-        Client(
-            name=f"perf{number}",
-            kind=PERF_KINDS[(number - 1) % len(PERF_KINDS)],
-            server=None if config.countries is None else f"perfserver{number}",
-            **link,
-            **at,
-        )
-        for number, at in enumerate(places("perf", config.perf_clients), 1)
-    )
 
 
 def _own_servers(clients: tuple[Client, ...]) -> tuple[Server, ...]:

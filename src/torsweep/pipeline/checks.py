@@ -142,7 +142,7 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.
         asked = claim.get("kind")
-        clients = next((group for group, kinds in CLIENT_GROUPS.items() if asked in kinds), "")
+        clients = next((name for name, group in CLIENT_GROUPS.items() if asked in group.kinds), "")
         if clients and not counts[clients]:
             raise InputError(
                 f"claim {claim.get('id')} of experiment {experiment.name} is about {clients} clients",

@@ -24,7 +24,7 @@ import polars as pl
 from pydantic import AliasPath, BaseModel, Field, model_validator
 
 from torsweep.config.reading import RefusedValue, validate
-from torsweep.config.traffic import ONION_SUFFIX, PERF_TRAFFIC
+from torsweep.config.traffic import MEASURING_TRAFFIC, ONION_SUFFIX
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
@@ -50,9 +50,9 @@ per second, or a share."""
 VERSIONS = ("2", "3", "4")
 """Versions of OnionPerf's analysis files, before the point."""
 
-KIND_OF: Mapping[int, str] = {does.mean_response: kind for kind, does in PERF_TRAFFIC.items()}
+KIND_OF: Mapping[int, str] = {does.mean_response: kind for kind, does in MEASURING_TRAFFIC.items()}
 _PATIENCE_S: Mapping[int, float] = {
-    does.mean_response: (does.timeout or 0) / 1e9 for does in PERF_TRAFFIC.values()
+    does.mean_response: (does.timeout or 0) / 1e9 for does in MEASURING_TRAFFIC.values()
 }
 """How long a perf client waits for so many bytes."""
 

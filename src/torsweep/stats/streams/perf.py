@@ -1,6 +1,6 @@
 """Times of the clients that only measure, by the size that they download.
 
-In: the downloads of perf clients (:data:`torsweep.config.traffic.PERF_TRAFFIC`). Out: perf_curves.csv,
+In: the downloads of perf clients (:data:`torsweep.config.traffic.MEASURING_TRAFFIC`). Out: perf_curves.csv,
 perf_medians.csv, perf_differences.csv and perf_outcomes.csv: what web and bulk clients have, worked out in
 the same way. A plan whose networks have no perf clients has none of these files.
 """

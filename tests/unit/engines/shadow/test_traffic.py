@@ -6,7 +6,7 @@ import io
 
 import networkx as nx
 
-from torsweep.config.traffic import PERF_TRAFFIC
+from torsweep.config.traffic import MEASURING_TRAFFIC
 from torsweep.engines.draws import pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.engines.shadow.read.logs import Log
@@ -141,7 +141,7 @@ def test_a_server_listens_and_does_nothing_else():
 
 
 def test_a_perf_client_logs_how_far_each_download_is(run, network):
-    traffic = {**run.traffic, "perf_50kib": RunTraffic.of(PERF_TRAFFIC["perf_50kib"])}
+    traffic = {**run.traffic, "perf_50kib": RunTraffic.of(MEASURING_TRAFFIC["perf_50kib"])}
     measured = run.model_copy(update={"traffic": traffic})
     vertices, _ = _parse(client_graph(measured, [User(0, "client")], "perf_50kib", _names(network)))
     assert vertices["start"]["loglevel"] == "info"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.config.traffic import MARKOV, ONION, PERF_TRAFFIC
+from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION
 from torsweep.engines.shadow.layout import Layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
 from torsweep.engines.shadow.read.logs import TEXT, Log, find_logs, numbers, parse_logs, time_us, words
@@ -150,7 +150,7 @@ def _unfinished(created: pl.DataFrame, tgen: TgenLog, perf: Sequence[int]) -> pl
 
 
 _PARTS = 10_000
-_KIND_OF = {traffic.response: kind for kind, traffic in PERF_TRAFFIC.items()}
+_KIND_OF = {traffic.response: kind for kind, traffic in MEASURING_TRAFFIC.items()}
 _NAMED_RELAY = re.compile(r"\$([0-9A-F]{40})[~=](\w+)")
 
 
