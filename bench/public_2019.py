@@ -17,8 +17,8 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.engines.contract import RELAYS_FILE, STREAMS_FILE
 from torsweep.engines.run_spec import read_run
-from torsweep.engines.table_files import RELAYS_FILE, STREAMS_FILE
 from torsweep.network.model import read_network
 
 PUBLIC = {

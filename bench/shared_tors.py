@@ -16,8 +16,8 @@ from pathlib import Path
 import polars as pl
 
 from bench.public_2019 import utilisation
+from torsweep.engines.contract import CIRCUITS_FILE, STREAMS_FILE
 from torsweep.engines.run_spec import read_run
-from torsweep.engines.table_files import CIRCUITS_FILE, STREAMS_FILE
 from torsweep.network.model import read_network
 
 

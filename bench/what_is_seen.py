@@ -33,8 +33,7 @@ from torsweep.config.reading import parse_scalar
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
-from torsweep.engines.run_builds import tor_builds
-from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_settings import run_settings, tor_builds
 from torsweep.engines.run_spec import write_run
 from torsweep.engines.run_tors import RunTors
 from torsweep.network.model import write_network

@@ -17,7 +17,7 @@ from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_tr
 from plotting.drawing.facets import Facets, legend_above
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
-from torsweep.config.looks import BLUE, GREEN, ORANGE
+from torsweep.config.knob import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.cells.times import ANY, TOTAL

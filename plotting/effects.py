@@ -15,7 +15,7 @@ from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name, level_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import TEXT_WIDTH_IN, canvas, nothing
-from torsweep.config.looks import ALL_LOOKS
+from torsweep.config.knob import ALL_LOOKS
 from torsweep.stats.text import SHOWN_METRICS
 
 TITLE = "Effects of the knobs on web clients' times"

@@ -17,8 +17,8 @@ from plotting.drawing.facets import legend_above
 from plotting.drawing.palette import knob_name
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, canvas, nothing
-from torsweep.config.knob_ranges import number_in
-from torsweep.config.looks import ALL_LOOKS, Look
+from torsweep.config.knob import ALL_LOOKS, Look
+from torsweep.config.plan import number_in
 
 TITLE = "Response of web clients' times to the knobs"
 HOW_TO_READ = (

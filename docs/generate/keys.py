@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from docs.generate.accepted import Schema, accepted, default
 from docs.generate.markdown import code, prose, sentence, slug, table
 from docs.generate.schema import schema
-from torsweep.config import quantiles
+from torsweep.config import traffic
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
 from torsweep.stats.claims.claim import Claim, ClientClaim, claim_tests
@@ -59,7 +59,7 @@ def quantiles_page() -> list[str]:
         " [How to use one](../how-to/add-an-experiment.md#sizes-and-pauses-from-tables)"
     )
     lines = ["# Keys of a table of quantiles", "", intro, ""]
-    for kind in (quantiles._Sizes, quantiles._Pauses, quantiles._Counts):
+    for kind in (traffic._Sizes, traffic._Pauses, traffic._Counts):
         file = _File(TypeAdapter(kind).json_schema())
         lines += [f"## {kind.__name__.lstrip('_')}", "", *file.table(file.schema)]
     return lines

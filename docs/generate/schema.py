@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import engine_names
 from torsweep.stats.claims.claim import claims_model
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

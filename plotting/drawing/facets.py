@@ -26,7 +26,7 @@ from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, looks
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, FAINT, GREY, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
-from torsweep.config.looks import Look
+from torsweep.config.knob import Look
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.text import is_number
 

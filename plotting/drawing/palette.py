@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
+from torsweep.config.knob import ALL_LOOKS, Look
 from torsweep.config.knobs import CONSENSUS, KNOBS
-from torsweep.config.looks import ALL_LOOKS, Look
 from torsweep.engines.registry import find_kind
 from torsweep.runsets.reading import SOURCE
 

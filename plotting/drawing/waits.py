@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from plotting.drawing.facets import legend_above
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, nothing
-from torsweep.config.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from torsweep.config.knob import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from torsweep.config.tracing import GROUPS
 
 FIRST = "first"

@@ -20,7 +20,7 @@ from torsweep.demo.cli import demo_command
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import engine_names
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import config_app
 from torsweep.runsets.cli import import_app

@@ -25,9 +25,8 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import TRIED, require_rust
-from torsweep.tor.build import build_tor
+from torsweep.tor.build import build_tor, planned_key
 from torsweep.tor.builds import BuiltTor, find_build
-from torsweep.tor.identity import planned_key
 
 BUILD = "TORSWEEP_BUILD_ARTI"
 KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "torsweep"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import engine_names
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.run_spec import UserLines, UserOptions, read_run, write_run
 from torsweep.engines.selection import lacking

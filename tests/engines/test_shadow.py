@@ -20,7 +20,7 @@ from torsweep.engines import hosts
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import finished_run, write_run
-from torsweep.engines.shadow import preflight
+from torsweep.engines.shadow import tools as shadow_tools
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import find_tools, measure
@@ -146,7 +146,7 @@ def test_the_consensus_has_the_weights_of_the_network(prepare, small_network):
 
 def test_hosts_get_the_rates_that_they_are_given(built_tor):
     tools = find_tools()
-    preflight.check(preflight.measure(tools), tools)
+    shadow_tools.check_rates(shadow_tools.measure_rates(tools), tools)
 
 
 def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare):

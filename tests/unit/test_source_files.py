@@ -77,7 +77,7 @@ def follow(monkeypatch):
         ("stats/cells/spikes.py", {"summary"}),
         ("report/templates/report.css", {"page"}),
         ("network/describe.py", {"page"}),
-        ("config/looks.py", RUNS | RESULTS | {"figure"}),
+        ("config/knob.py", RUNS | RESULTS | {"figure"}),
         ("formats/archives.py", {"page", "published"}),
     ],
 )

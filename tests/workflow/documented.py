@@ -85,7 +85,7 @@ PUT_IN = {
 }
 """What stands for the words in capitals."""
 
-MAY_END_WITH = {"torsweep doctor --engine": (0, 3), "torsweep tor check": (0, 3)}
+MAY_END_WITH = {"torsweep doctor --engine": (0, 3)}
 """Exit codes of commands that say what this machine has; all others end with 0."""
 
 

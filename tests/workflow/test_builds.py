@@ -26,7 +26,7 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.config.looks import THIRD
+from torsweep.config.knob import THIRD
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.run_spec import RUN_FILE, read_run, write_provenance
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS

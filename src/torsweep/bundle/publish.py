@@ -22,7 +22,7 @@ from torsweep.bundle.description import (
     require_whole,
     sums_text,
 )
-from torsweep.config.era_consensus import ERAS_DIRECTORY
+from torsweep.config.eras import ERAS_DIRECTORY
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NETWORKS_DIRECTORY
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run

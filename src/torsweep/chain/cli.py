@@ -68,7 +68,7 @@ def clocks_command(
     """Measure what a call costs for every clock of this system."""
     import json
 
-    from torsweep.chain.clocks import measure_clocks, print_clocks
+    from torsweep.chain.command import measure_clocks, print_clocks
     from torsweep.provenance import machine
 
     measured = measure_clocks(rounds)

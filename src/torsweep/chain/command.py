@@ -1,13 +1,15 @@
-"""A plan from its first process to its files, and its variants compared round by round.
+"""A plan from its first process to its files, and its variants compared round by round; the cost of clocks.
 
 In: the name of a plan, a build of tor, how often and how long. Out: in a folder, NAME_samples.csv (a row a
 relay and turn), NAME.csv (the comparison), NAME.md (the same to read) and, last, NAME.json: what it was made
-with.
+with. The program ``clocks`` measures what a call costs for every clock of this system; it names neither host
+nor user.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,8 +19,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from rich.console import Console
+from rich.table import Table
 
-from torsweep.chain.clocks import measure_clocks
 from torsweep.chain.measuring import Lengths, measure_turns
 from torsweep.chain.turns import (
     ENDS_RATE,
@@ -34,11 +37,70 @@ from torsweep.chain.turns import (
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
+from torsweep.engines.tools import require_own_program
+from torsweep.errors import TorsweepError
 from torsweep.provenance import machine, versions
 from torsweep.stats.inference.intervals import Interval, exponential, t_interval
 from torsweep.storage import write_text
 from torsweep.storage.folders import CHAIN_FOLDER, own_folder
 from torsweep.tor.builds import BuiltTor
+
+WAYS = {"library": "C library", "system_call": "system call"}
+"""How the program says a clock was asked, and how a reader would."""
+
+WIDTH = 100
+"""Columns of the table, which does not fit into 80."""
+
+
+def measure_clocks(rounds: int) -> dict[str, Any]:
+    """What the program ``clocks`` says after ``rounds`` rounds.
+
+    Raises ToolMissing when it is not there, TorsweepError when it fails.
+    """
+    program = require_own_program("clocks")
+    done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise TorsweepError(f"clocks: failed with exit code {done.returncode}: {words}")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def print_clocks(measured: Mapping[str, Any]) -> None:
+    """Print ``measured`` as a table: a row for each clock, with its costs in each way."""
+    ways = list(dict.fromkeys(cost["way"] for clock in measured["clocks"] for cost in clock["costs"]))
+    table = Table(box=None, pad_edge=False)
+    for header in ("clock", "resolution", "step", *(f"{WAYS[way]}, ns" for way in ways)):
+        table.add_column(header, justify="left" if header == "clock" else "right")
+    for clock in measured["clocks"]:
+        costs = {cost["way"]: cost_text(cost) for cost in clock["costs"]}
+        times = (time_text(clock[name]) for name in ("resolution_ns", "step_ns"))
+        table.add_row(clock["name"], *times, *(costs.get(way, "–") for way in ways))
+    console = Console(width=WIDTH)
+    console.print(table)
+    source = measured["clocksource"]
+    console.print(
+        f"\nMedians of {measured['rounds']} rounds, with quartiles, less a loop of"
+        f" {measured['loop_ns']:.2f} ns; {measured['system']}"
+        + (f", clock source {source}." if source else "."),
+        highlight=False,
+    )
+
+
+def cost_text(cost: Mapping[str, float]) -> str:
+    """``21.3 [21.2, 21.5]``: the median and the quartiles."""
+    return f"{cost['median_ns']:.1f} [{cost['q1_ns']:.1f}, {cost['q3_ns']:.1f}]"
+
+
+def time_text(nanoseconds: float | None) -> str:
+    """``4 ms``, ``1 ns``; a dash where it is not known."""
+    if nanoseconds is None:
+        return "–"
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= factor:
+            return f"{nanoseconds / factor:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"
+
 
 WHOLE_CHAIN = "chain"
 """The position under which all three relays are counted together."""
@@ -58,7 +120,7 @@ MOST_BESIDE = 0.1
 
 
 def clock_costs(measured: Mapping[str, Any]) -> ClockCosts:
-    """The costs in what the program ``clocks`` printed (:func:`torsweep.chain.clocks.measure_clocks`)."""
+    """The costs in what the program ``clocks`` printed (:func:`torsweep.chain.command.measure_clocks`)."""
     return {
         (clock["name"], cost["way"]): float(cost["least_ns"])
         for clock in measured["clocks"]

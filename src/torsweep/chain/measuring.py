@@ -32,17 +32,16 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.contract import Say
-from torsweep.engines.costs import PROC, process_cpu_ns
 from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.control import Control, close_quietly
-from torsweep.engines.emulation.run.downloads import connect
+from torsweep.engines.emulation.run.downloads import connect, request
 from torsweep.engines.emulation.run.engine import READY_LIMIT_S
 from torsweep.engines.emulation.run.pace import busiest, process_times
 from torsweep.engines.emulation.run.processes import ProcessSet
-from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.engines.paths import PLACES_OF_A_PATH
+from torsweep.engines.tor_tables import PROC, process_cpu_ns
 from torsweep.errors import TorsweepError
 from torsweep.tor.builds import BuiltTor
 

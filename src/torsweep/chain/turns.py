@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import Place
+from torsweep.engines.emulation.rights import CLONE_NEWNET
 from torsweep.engines.emulation.run.network import RunningNetwork
-from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
-from torsweep.engines.vegas_log import vegas_log_lines
+from torsweep.engines.tor_tables import vegas_log_lines
 from torsweep.errors import ToolMissing
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Relay, Server

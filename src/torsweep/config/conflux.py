@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torsweep.config.feature import AUTO, TorFeature
-from torsweep.config.knob import Knob, TorOption, choice
-from torsweep.config.looks import OTHER, THIRD, USUAL
+from torsweep.config.knob import AUTO, OTHER, THIRD, USUAL, Knob, TorFeature, TorOption, choice
 
 if TYPE_CHECKING:
     import polars as pl

@@ -24,17 +24,19 @@ from pydantic_core import CoreSchema
 
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.features import FEATURES
-from torsweep.config.knob_ranges import (
-    FEWEST_POINTS,
-    MOST_POINTS,
-    KnobRange,
-    PointDesign,
-    range_settings,
-)
 from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
-from torsweep.config.plan import Axis, Grid, Plan, ranges_of
+from torsweep.config.plan import (
+    FEWEST_POINTS,
+    MOST_POINTS,
+    Axis,
+    Grid,
+    KnobRange,
+    Plan,
+    range_settings,
+    ranges_of,
+)
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -118,7 +120,7 @@ class Experiment(Section):
     report: Report
     """The report that it repeats or answers."""
     engines: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The engines that can play it; a run takes one of them."""
+    """The engines that can run it; a run takes one of them."""
     era: Era
     """The settings of tor around the knobs: ``2012`` as the reports measured it, ``2019`` as OnionPerf met
     it, ``today`` with the consensus of a stated date."""
@@ -148,9 +150,8 @@ class Experiment(Section):
     """The knobs and their levels, in the order of figures; every combination is a variant. Numbers can have a
     range, such as ``{from: 10 ms, to: 1 s, scale: log}``."""
     points: Annotated[int, Field(strict=True, ge=FEWEST_POINTS, le=MOST_POINTS)] | None = None
-    """How many settings of the knobs with a range are run, besides the baseline's."""
-    design: PointDesign = "sobol"
-    """How they lie: a Sobol sequence, a Latin hypercube, or a grid; each has the ends of all ranges."""
+    """How many settings of the knobs with a range are run, besides the baseline's: a Sobol sequence, with the
+    ends of all ranges."""
     baseline: Mapping[str, Level]
     """One level of each knob: the variant that the others are compared with."""
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
@@ -205,7 +206,7 @@ class Experiment(Section):
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         axes: dict[str, KnobRange | tuple[str, ...]] = {**self.knobs, **changed}
         usual = {**usual_levels(self.era), **self.baseline}
-        settings = range_settings(ranges_of(axes), self.design, self.points, self.baseline)
+        settings = range_settings(ranges_of(axes), self.points, self.baseline)
         return Plan.over(name, axes, settings, usual)
 
     def variant(self, text: str) -> Variant:

@@ -1,6 +1,6 @@
 """The features of tor, one entry each; nothing else lists them.
 
-A new one has a module with its :class:`~torsweep.config.feature.TorFeature`, an entry here, a field of
+A new one has a module with its :class:`~torsweep.config.knob.TorFeature`, an entry here, a field of
 :class:`~torsweep.config.tor_settings.TorSettings` and, where it fills columns, these in the circuits table.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torsweep.config.conflux import CONFLUX
-from torsweep.config.feature import TorFeature
+from torsweep.config.knob import TorFeature
 
 if TYPE_CHECKING:
     import polars as pl

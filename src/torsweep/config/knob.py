@@ -1,8 +1,12 @@
-"""What a knob is, what its levels are, and with which options tor takes its setting.
+"""What a knob is: its levels, the options with which tor takes its setting, how its levels are drawn.
 
 In: the text of a level (``10ms``). Out: :class:`Knob`, whose row stands in :mod:`torsweep.config.knobs`;
 :class:`AcceptedLevels`, which states the bounds of its levels once, for a reader, for the JSON schema and for
-the value that is set; :class:`TorOption`.
+the value that is set; :class:`TorOption`; :class:`TorFeature`, a knob that turns a feature of tor on and off.
+A feature has a module of its own and an entry in :mod:`torsweep.config.features`.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind readers;
+yellow is left out, because it vanishes on white. Line styles and markers keep curves apart in greyscale.
 """
 
 from __future__ import annotations
@@ -11,11 +15,95 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
 
-from torsweep.config.looks import Look
 from torsweep.errors import InputError
 from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AUTO = "auto"
+"""The level of a feature's knob that leaves the choice to the network."""
+
+
+@dataclass(frozen=True)
+class TorFeature:
+    """A feature of tor that :attr:`knob` turns on and off; a model of tor has none.
+
+    ``title`` names it in sentences. ``names`` is a pattern: how its options and consensus parameters begin.
+    ``needs`` are the settings without which it has no effect: section of ``tor`` in run.json to kind.
+    ``own_circuits``: it builds or joins circuits, so clients cannot take given paths. At ``auto`` it is on in
+    networks of ``least_relays`` and more; ``when_small`` says what fewer relays do to it. ``counted`` makes
+    of a circuits table what provenance says of the feature; empty where it was not used. Clients' tors are
+    asked for ``circuit_events`` too; ``circuit_keywords`` maps columns of the circuits table to the keywords
+    of circuit events that fill them.
+    """
+
+    knob: Knob
+    title: str
+    names: str
+    needs: Mapping[str, str]
+    own_circuits: bool
+    least_relays: int
+    when_small: str
+    counted: Callable[[pl.DataFrame], dict[str, int]]
+    circuit_events: tuple[str, ...] = ()
+    circuit_keywords: Mapping[str, str] = field(default_factory=dict)
+
+    def is_on(self, tor: Any) -> bool:
+        """Whether ``tor``, the settings of a run, have it on."""
+        return bool(getattr(tor, self.knob.sets))
+
+    def without(self, tor: Any) -> str:
+        """The section of ``tor`` that it needs to be of another kind; empty where it can work."""
+        return next((name for name, kind in self.needs.items() if getattr(tor, name).kind != kind), "")
+
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+
+SOLID: tuple[int, tuple[float, ...]] = (0, ())
+DASHED: tuple[int, tuple[float, ...]] = (0, (4.5, 1.4))
+DOTTED: tuple[int, tuple[float, ...]] = (0, (1.2, 1.0))
+DASH_DOT: tuple[int, tuple[float, ...]] = (0, (5, 1.2, 1.2, 1.2))
+LONG_DASHED: tuple[int, tuple[float, ...]] = (0, (8, 1.5))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, dash pattern in line widths, and marker."""
+
+    colour: str
+    dashes: tuple[int, tuple[float, ...]]
+    marker: str
+
+
+USUAL = Look(BLUE, SOLID, "o")
+"""The usual level of a knob."""
+
+OTHER = Look(VERMILION, DASHED, "s")
+THIRD = Look(GREEN, DASH_DOT, "^")
+FOURTH = Look(SKY, LONG_DASHED, "D")
+FIFTH = Look(PURPLE, DOTTED, "v")
+"""The levels beside it, in this order where nothing speaks for another one."""
+
+
+SIXTH, SEVENTH = Look(ORANGE, DASHED, "P"), Look(BLACK, LONG_DASHED, "X")
+_DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
+
+ALL_LOOKS = (
+    *_DISTINCT,
+    *(
+        Look(one.colour, dashes, marker)
+        for (dashes, marker), one in product(
+            zip((DASH_DOT, DOTTED, SOLID, DASHED, LONG_DASHED), "*<>hp", strict=True), _DISTINCT
+        )
+    ),
+)
+"""Looks of seven colours, then the same colours with other dashes and markers."""
+
 
 MILLISECOND_NS = 1_000_000
 

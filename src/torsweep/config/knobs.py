@@ -12,8 +12,20 @@ from typing import get_args
 
 from torsweep.config.features import FEATURES
 from torsweep.config.knob import (
+    BLACK,
+    DASH_DOT,
+    DOTTED,
+    FIFTH,
+    FOURTH,
+    LONG_DASHED,
     MILLISECOND_NS,
+    ORANGE,
+    OTHER,
+    PURPLE,
+    THIRD,
+    USUAL,
     Knob,
+    Look,
     TorOption,
     choice,
     decimal,
@@ -25,20 +37,6 @@ from torsweep.config.knob import (
     numbered,
     rate,
     share,
-)
-from torsweep.config.looks import (
-    BLACK,
-    DASH_DOT,
-    DOTTED,
-    FIFTH,
-    FOURTH,
-    LONG_DASHED,
-    ORANGE,
-    OTHER,
-    PURPLE,
-    THIRD,
-    USUAL,
-    Look,
 )
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
@@ -52,7 +50,7 @@ USUAL_LATENCY = "king"
 """The latency of a network that does not say which, and of the variants that do not turn the knob."""
 
 STOCK_TOR = "stock"
-"""The tor that every experiment has, and that plays the runs of experiments that do not turn the knob."""
+"""The tor that every experiment has; experiments that do not turn the knob run it."""
 
 PLAIN_TOR, MERGE_BASE = "plain", "merge_base"
 """What `torsweep compare` calls other tors that a change is compared with: Debian's without the series, and

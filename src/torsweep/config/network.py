@@ -22,6 +22,7 @@ from torsweep.config.reading import (
     Section,
     apply_overrides,
     default_text,
+    left_out,
     suggestion,
     validate,
 )
@@ -68,14 +69,6 @@ def _count(least: int, most: int) -> Any:
     return Field(strict=True, ge=least, le=most)
 
 
-def _left_out(default: object = None) -> Any:
-    """A field that a network's copy of its configuration leaves out where it has its default.
-
-    So the hash of a network does not depend on keys that were added later and that it does not use.
-    """
-    return Field(default=default, exclude_if=lambda value: value == default)
-
-
 class InputSource(Section):
     """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``."""
 
@@ -107,7 +100,7 @@ class InputSource(Section):
 class PopulationSource(InputSource):
     """A derived population by ``name``, or an imported one in ``file``."""
 
-    use: Literal["sample", "whole"] = _left_out("sample")
+    use: Literal["sample", "whole"] = left_out("sample")
     """``sample`` draws relays; ``whole`` takes each relay once, or with ``scale`` below 1 the same part of
     each position."""
 
@@ -126,7 +119,7 @@ class LatencySource(InputSource):
 class ClientBandwidthSource(InputSource):
     """A derived table by ``name``, an imported ``file``, or one ``rate`` for every client."""
 
-    rate: LinkRate | None = _left_out()
+    rate: LinkRate | None = left_out()
     """One rate for the access link of every client, both ways."""
 
     @model_validator(mode="after")
@@ -213,33 +206,33 @@ class NetworkConfig(Section):
     """Clients that download as ``traffic.bulk`` says."""
     servers: Annotated[int, _count(1, 100_000)]
     """Servers that clients download from."""
-    onion_clients: Annotated[int, _count(0, MOST_NODES)] = _left_out(0)
+    onion_clients: Annotated[int, _count(0, MOST_NODES)] = left_out(0)
     """Clients that download from onion services as ``traffic.onion`` says, in real tor."""
-    onion_servers: Annotated[int, _count(0, 1_000)] = _left_out(0)
+    onion_servers: Annotated[int, _count(0, 1_000)] = left_out(0)
     """How many of the servers are onion services, too: a tor beside each has a ``.onion`` address."""
-    perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
+    perf_clients: Annotated[int, _count(0, 1_000)] = left_out(0)
     """Clients that only measure, as those of tornettools do: a third for each of three sizes, whatever the
     ``load``. They are placed like other hosts, with the rates of servers and no last mile."""
     authorities: Annotated[int, _count(1, 20)] = 3
     """Directory authorities."""
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
     """Web, bulk and onion clients, relative to the counts above."""
-    clients_per_tor: Annotated[int, _count(1, 1_000)] = _left_out(1)
+    clients_per_tor: Annotated[int, _count(1, 1_000)] = left_out(1)
     """How many web clients share one tor and its link, which is as fast as theirs together, and how many bulk
     clients. Each has circuits of its own; guards are those of the tor."""
-    scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = _left_out(1)
+    scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = left_out(1)
     """Shrinks relays, servers and all clients but perf clients by this factor, so that load and capacity keep
     their ratio. Each position keeps its part of the relays and of consensus weight."""
     relay_population: PopulationSource = PopulationSource(name="2012")
     """What relays are drawn from."""
-    relay_rate_divisor: Annotated[float, Field(strict=True, ge=1, le=10_000, allow_inf_nan=False)] = (
-        _left_out(1)
+    relay_rate_divisor: Annotated[float, Field(strict=True, ge=1, le=10_000, allow_inf_nan=False)] = left_out(
+        1
     )
     """Relays of the population become slower by this factor, with links and token buckets, but none slower
     than tor allows; so few clients use them as many use fast ones."""
     positions: Positions | None = None
     """How many relays serve in each position; the directory's shares where it is left out."""
-    chain: Chain | None = _left_out()
+    chain: Chain | None = left_out()
     """Three relays of given rates that are the only path, in place of relays drawn from a population."""
     client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
     """What the rates of clients' access links are drawn from."""
@@ -247,20 +240,20 @@ class NetworkConfig(Section):
     """The rate of each server's link."""
     latency: LatencySource = LatencySource(name=USUAL_LATENCY)
     """What the places of hosts and the round trips between them are drawn from."""
-    countries: InputSource | None = _left_out()
+    countries: InputSource | None = left_out()
     """In which countries hosts are, in place of what the table of latency says. Perf clients are then
     OnionPerf's: each downloads from a server beside it, which nobody else uses."""
     access_delay: AccessDelay = AccessDelay()
     """The delay of clients' last mile."""
-    loss: Loss = _left_out(Loss())
+    loss: Loss = left_out(Loss())
     """Packets that are lost."""
-    link_queue: Literal["droptail", "codel"] = _left_out("droptail")
+    link_queue: Literal["droptail", "codel"] = left_out("droptail")
     """The queue before each host's down-link in emulation and, unless the knob ``link_queue`` says
     another, in the model: one of 75,000 bytes, or CoDel, which Shadow always has."""
-    tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())
+    tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = left_out(())
     """Folders that ``tornettools generate`` made. They are taken as they are, in turns; the counts then say
     what is in them, and no other key has an effect."""
-    markov_clients: Annotated[int, _count(0, 25_000)] = _left_out(0)
+    markov_clients: Annotated[int, _count(0, 25_000)] = left_out(0)
     """Clients that make the load in a network of tornettools."""
 
     @property

@@ -41,7 +41,7 @@ class Overrides(Section):
     first_seed: Seed | None = None
     """The seed of the first network."""
     engine: str = "auto"
-    """The engine that plays the runs; ``auto``: the first of the experiment's ``engines`` that can run here.
+    """The engine of the runs; ``auto``: the first of the experiment's ``engines`` that can run here.
     Several side by side: sources between commas, the reference first, such as
     ``emulation,cellsim+tcp=linux_6_18``."""
     runs: Literal["all", "finished"] = "finished"

@@ -55,6 +55,12 @@ def default_text(text: str) -> Any:
     return Field(default=text)
 
 
+def left_out(default: object = None) -> Any:
+    """A field that a document leaves out where it has its default: its bytes, and its hash, do not depend on
+    keys that were added later and that it does not use."""
+    return Field(default=default, exclude_if=lambda value: value == default)
+
+
 Kind = TypeVar("Kind")
 
 

@@ -9,13 +9,13 @@ engines have no transport: they have a TCP and queues of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool
 
 from torsweep.config.knob import MILLISECOND_NS
 from torsweep.config.option_bundle import Parameter
-from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.reading import Section, left_out
 from torsweep.ranges import HOUR_NS, WEEK_NS
 
 MICROSECOND_NS = 1_000
@@ -83,16 +83,6 @@ class FixedWindows(Section):
     stream_window_cells: Window = 500
     stream_increment_cells: Window = 50
 
-    @model_validator(mode="after")
-    def _increments_fit(self) -> Self:
-        for name in ("circuit", "stream"):
-            window = getattr(self, f"{name}_window_cells")
-            increment = getattr(self, f"{name}_increment_cells")
-            if increment > window:
-                key, accepted = f"{name}_increment_cells", f"at most the window, {window}"
-                raise RefusedValue("is more than the window", key=key, value=increment, accepted=accepted)
-        return self
-
 
 class Vegas(Section):
     """Tor's delay-based congestion control (proposal 324). No XOFF is ever due: clients read at once."""
@@ -120,18 +110,8 @@ class TorSettings(Section):
     nagle: StrictBool
     conflux: StrictBool
     clock_quantum_ns: Annotated[int, whole(0, HOUR_NS)]
-    consensus: Mapping[str, Parameter] = Field(default={}, exclude_if=lambda value: not value)
-    torrc: Mapping[str, str] = Field(default={}, exclude_if=lambda value: not value)
-
-    @model_validator(mode="after")
-    def _queue_empties(self) -> Self:
-        if self.cell_queue_low_cells >= self.cell_queue_high_cells:
-            accepted = f"less than cell_queue_high_cells, {self.cell_queue_high_cells}"
-            value = self.cell_queue_low_cells
-            raise RefusedValue(
-                "is not below the other", key="cell_queue_low_cells", value=value, accepted=accepted
-            )
-        return self
+    consensus: Mapping[str, Parameter] = left_out({})
+    torrc: Mapping[str, str] = left_out({})
 
 
 TcpRules = Literal["linux", "linux_6_18"]

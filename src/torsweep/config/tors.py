@@ -2,7 +2,7 @@
 
 In: an entry of ``tors:`` in an experiment, or the options of ``torsweep tor build``; the level of the knob
 ``tor``. Out: :class:`TorSource`, :class:`VariantTors`. Whether paths and revisions exist is asked when a
-build is planned (:mod:`torsweep.tor.identity`).
+build is planned (:mod:`torsweep.tor.build`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from torsweep.config.knobs import STOCK_TOR
+from torsweep.config.option_bundle import Where
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.variant import check_contents, unknown_name
-from torsweep.config.where import Where
 
 TorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 ClientShare = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]

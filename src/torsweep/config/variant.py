@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator
 
-from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.knobs import KNOBS, find_knob, network_levels
 from torsweep.config.reading import RefusedValue, suggestion
 from torsweep.errors import InputError
 
@@ -86,7 +86,7 @@ class Variant:
     @property
     def network_levels(self) -> Mapping[str, str]:
         """The levels of the knobs that change the network rather than the run."""
-        return {knob: level for knob, level in self.levels if find_knob(knob).target == "network"}
+        return network_levels(dict(self.levels))
 
     def network_key(self, name: str) -> str:
         """The variant's network of the configuration ``name``: ``paper``, or ``paper+load=0.5`` where a knob

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import engine_names
 from torsweep.errors import InputError
 
 

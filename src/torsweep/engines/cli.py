@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import engine_names
 from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
@@ -55,8 +55,7 @@ def prepare_command(
     from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, require_memory
     from torsweep.engines.registry import find_engine
-    from torsweep.engines.run_builds import read_stamps, require_options, tor_builds
-    from torsweep.engines.run_settings import run_settings
+    from torsweep.engines.run_settings import read_stamps, require_options, run_settings, tor_builds
     from torsweep.engines.run_spec import write_run
     from torsweep.engines.run_tors import RunTors, parted_hosts
     from torsweep.engines.selection import AUTO_ENGINE, choose_engine

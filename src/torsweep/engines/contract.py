@@ -1,6 +1,7 @@
 """What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: :class:`Engine`, its kinds (:class:`EngineKind`), and :class:`Demand` for what a network
+In: nothing. Out: the names of engines and of the files of tables, without loading what reads them;
+:class:`Engine`, its kinds (:class:`EngineKind`), and :class:`Demand` for what a network
 needs of a machine. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
 (:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
 provenance.json. Its name is that of its package. If the package has a ``cli.py``, the typer application
@@ -16,9 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torsweep.config.looks import Look
-from torsweep.config.network import NetworkConfig
+from torsweep import engines
+
+if TYPE_CHECKING:
+    from torsweep.config.knob import Look
+    from torsweep.config.network import NetworkConfig
 
 Say = Callable[[str], None]
 """Tells the user one line of how far something is."""
@@ -77,7 +83,7 @@ class Engine:
     the machine, and ``kept_bytes`` what a run and its tables keep for each host and second. ``unsupported``
     says, a line each, why the engine does not run on this platform at all. ``runs_tor`` is false of a model;
     the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself. Where it
-    ``takes_tornettools``, it plays networks that tornettools made.
+    ``takes_tornettools``, it runs networks that tornettools made.
 
     ``caution`` says, for pages and doctor, why its times may differ from those of tor on a real kernel; empty
     where tor runs on one. ``note`` is for doctor alone. ``trial`` returns what a trial shows of this machine
@@ -110,3 +116,42 @@ class Engine:
         A model has no build of tor and reads no torrc; tor is carried by a TCP that no knob reaches.
         """
         return target not in (("transport",) if self.runs_tor else ("tor_build", "options", "torrc"))
+
+
+def engine_names() -> tuple[str, ...]:
+    """The engines, in alphabetical order: the packages with an ``entry.py``. None is loaded."""
+    entries = [entry for folder in engines.__path__ for entry in Path(folder).glob("*/entry.py")]
+    return tuple(sorted(entry.parent.name for entry in entries))
+
+
+STREAMS_FILE = "streams.parquet"
+RELAYS_FILE = "relays.parquet"
+PROGRESS_FILE = "progress.parquet"
+
+CIRCUITS_FILE = "circuits.parquet"
+RECEIVED_FILE = "received.parquet"
+WIRE_FILE = "wire.parquet"
+ROUND_TRIPS_FILE = "round_trips.parquet"
+
+COSTS_FILE = "costs.parquet"
+"""Written by engines that run tor. Processor times in it differ between two runs of one run.json."""
+
+SETTINGS_FILE = "settings.parquet"
+"""Written by engines that run tor: the settings that its tors were given, and those that they have."""
+
+CELLS_FILE = "cells.parquet"
+BREAKDOWN_FILE = "breakdown.parquet"
+"""Written by runs with ``tracing``."""
+
+PASSAGES_FILE = "passages.parquet"
+"""Part of a plan's tables alone, made from the cells of its runs."""
+
+RELAY_RATES_FILE = "relay_rates.parquet"
+CLIENTS_FILE = "clients.parquet"
+"""Part of a plan's tables alone, made from the networks of its runs and what their clients did."""
+
+LINKS_FILE = "links.parquet"
+"""Written by the emulation: what linkem did, second by second."""
+
+PACKETS_FILE = "packets.parquet"
+"""Written by the emulation, until downloads have been followed: what passed linkem."""

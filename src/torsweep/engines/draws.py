@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from torsweep.config.quantiles import MILLION, Points
+from torsweep.config.traffic import MILLION, Points
 from torsweep.engines.run_spec import RunTraffic
 
 _MASK = 2**64 - 1

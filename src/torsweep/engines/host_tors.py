@@ -1,36 +1,45 @@
-"""Which build of tor each host of a run runs, which options it takes, and which consensus the run has.
+"""Which build of tor each host of a run runs, which options it takes, and what its tor is set to.
 
-In: run.json, the folder of builds. Out: :class:`HostTors`, the same for every engine of real tor; a refusal
-where a build lacks what the run asks for, or the consensus is not what the user gave.
+In: run.json, the folder of builds; of each host its options in tor's own writing, and the consensus in its
+data directory. Out: :class:`HostTors`, the same for every engine of real tor; a refusal where a build lacks
+what the run asks for, or the consensus is not what the user gave; the table ``settings``, in which hosts that
+run Arti have only their program.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from torsweep.config.features import FEATURES, features_on
+from torsweep.config.option_bundle import Role
 from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.table_schema import DEFAULT, SETTINGS
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network
 from torsweep.network.relays import only_paths
 from torsweep.tor import TOOLS
-from torsweep.tor.builds import BuiltTor, find_build
-from torsweep.tor.program import options_of
-from torsweep.tor.torrc import LEAST_AUTHORITIES, differences, lacking
+from torsweep.tor.builds import BuiltTor, code_sha256, find_build
+from torsweep.tor.program import as_tor_writes, options_of
+from torsweep.tor.torrc import (
+    LEAST_AUTHORITIES,
+    REFILL_PHASE,
+    consensus_parameters,
+    differences,
+    knob_options,
+    lacking,
+)
 
 CACHED_CONSENSUS = "cached-microdesc-consensus"
 """The file in a data directory in which tor keeps its consensus, also where it avoids writing to disk."""
-
-
-TURNS_AWAY, TURNED_AWAY_BELOW = [0, 4, 8, 11], [0, 4, 8]
-"""From the first of these versions on, authorities turn relays below the second away (tor's ticket 40896).
-Those of 0.4.9 have an option for it, with which the template of authorities lets every relay in."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +90,6 @@ class HostTors:
                         key="paths",
                         accepted="pairing: free, or a tor with the series",
                     )
-        for authority in network.authorities:
-            for relay in network.relays:
-                if self._turns_away(authority.name, relay.name):
-                    raise InputError(
-                        f"authorities of tor {self.of(authority.name).version} turn relays of 0.4.7 away",
-                        key="tor_build",
-                        value=self.of(relay.name).version,
-                        accepted="authorities of tor 0.4.7 or 0.4.9",
-                    )
 
     def _check_arti(self, run: RunSpec, network: Network) -> None:
         """InputError where another host than a client runs Arti, or the run asks of Arti what it has not."""
@@ -105,12 +105,6 @@ class HostTors:
                 features = ", ".join(feature.knob.name for feature in FEATURES)
                 accepted = f"Arti for clients alone, without paths, {features} and lines of torrc"
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
-
-    def _turns_away(self, authority: str, relay: str) -> bool:
-        """Whether one has a built-in limit for the version of the other, which no option can move."""
-        movable = "MinimalAcceptedServerVersion" in self.options(authority)
-        limit = not movable and _numbers(self.of(authority)) >= TURNS_AWAY
-        return limit and _numbers(self.of(relay)) < TURNED_AWAY_BELOW
 
     def facts(self) -> dict[str, Any]:
         """What provenance says of them: ``tor``, and with more than one build ``other_tors``."""
@@ -138,11 +132,6 @@ def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
         built = find_build(builds, version)
         others |= dict.fromkeys(hosts, built)
     return HostTors(find_build(builds, run.tor_build), others)
-
-
-def _numbers(tor: BuiltTor) -> list[int]:
-    """The version as numbers: ``0.4.8.17-dev`` is 0, 4, 8, 17."""
-    return [int(part) for part in re.findall(r"\d+", tor.provenance["version"])[:4]]
 
 
 @dataclass(frozen=True)
@@ -211,3 +200,85 @@ def _vote_problems(consensus: Consensus, network: Network) -> Iterator[str]:
                 yield f"{relay.name} {'lacks' if has else 'has'} the flag {flag}"
         if weighted and weight != relay.consensus_weight:
             yield f"{relay.name} weighs {weight}, not {relay.consensus_weight}"
+
+
+PROGRAM = "tor"
+"""The name under which the program stands."""
+
+CODE_DIGITS = 12
+OWN = "each its own"
+"""Stands for the values of an option that nobody asked for and that hosts of a role differ in, or a path."""
+
+_Row = tuple[str, str, str, str | None, str]
+
+
+def settings_frame(
+    run: RunSpec,
+    network: Network,
+    tors: HostTors,
+    options: Mapping[str, Mapping[str, str]],
+    data: Mapping[str, Path],
+) -> pl.DataFrame:
+    """A row for each role, name, configured value and value found, with the number of hosts.
+
+    ``options`` are, by host, those that are not as tor has them by default; ``data`` its data directory.
+    """
+    rows: Counter[_Row] = Counter()
+    for role, hosts in _hosts(network).items():
+        present = [host for host in hosts if host in data]
+        rows.update((role, "program", PROGRAM, *_program(tors, host)) for host in present)
+        of_tor = [host for host in present if not tors.is_arti(host)]
+        rows.update(_parameters(run, network, role, [data[host] for host in of_tor]))
+        rows.update(_options(run, network, tors, role, {host: options[host] for host in of_tor}))
+    ordered = sorted(rows.items(), key=lambda item: [str(part) for part in item[0]])
+    return pl.DataFrame([(*row, hosts) for row, hosts in ordered], SETTINGS.polars, orient="row")
+
+
+def _hosts(network: Network) -> dict[Role, list[str]]:
+    parts: dict[Role, Iterable] = {
+        "authority": network.authorities,
+        "relay": network.relays,
+        "client": network.tor_clients,
+    }
+    return {role: [host.name for host in hosts] for role, hosts in parts.items()}
+
+
+def _program(tors: HostTors, host: str) -> tuple[str, str]:
+    built = tors.of(host)
+    return built.version, code_sha256(built)[:CODE_DIGITS]
+
+
+def _parameters(run: RunSpec, network: Network, role: Role, folders: Iterable[Path]) -> Iterator[_Row]:
+    # A network of tornettools has parameters of its own; it does not get the era's.
+    era = {} if network.tornettools else consensus_parameters(run.tor)
+    given = {**era, **run.given.consensus}
+    for folder in folders:
+        found = read_consensus(folder).parameters
+        for name in dict.fromkeys((*given, *found)):
+            wanted = str(given[name]) if name in given else None
+            yield role, "parameter", name, wanted, str(found.get(name, DEFAULT))
+
+
+def _options(
+    run: RunSpec, network: Network, tors: HostTors, role: Role, options: Mapping[str, Mapping[str, str]]
+) -> Iterator[_Row]:
+    given = {host: _given(run, network, tors, role, host) for host in options}
+    names = dict.fromkeys(name for side in (given, options) for of_host in side.values() for name in of_host)
+    for name in names:
+        values = {host: found.get(name, DEFAULT) for host, found in options.items()}
+        wanted = {host: of_host.get(name) for host, of_host in given.items()}
+        unset = {values[host] for host in values if wanted[host] is None}
+        own = len(unset) > 1 or any("/" in value for value in unset)
+        for host, value in values.items():
+            found = OWN if own and wanted[host] is None else value
+            yield role, "option", name, wanted[host], found
+
+
+def _given(run: RunSpec, network: Network, tors: HostTors, role: Role, host: str) -> dict[str, str]:
+    """The options that knobs, era and user give to the tor of ``host``, in tor's own writing."""
+    relay = next((one for one in network.relays if one.name == host), None) if role == "relay" else None
+    known = tors.options(host)
+    # Each relay has a phase of its own, which no level says.
+    of_run = {} if network.tornettools else knob_options(role, run.tor, relay)
+    lines = [f"{name} {value}" for name, value in of_run.items() if name in known and name != REFILL_PHASE]
+    return as_tor_writes(tors.of(host).program, [*lines, *run.given_to(host)], role, DEFAULT)

@@ -1,4 +1,4 @@
-"""Where each host of a network is, who its relays and authorities are, and what its tor is told.
+"""The address, the identities and the configuration of each host of a network.
 
 In: a host's node number; a run and its network. Out: an address, the same for a network in every run; the
 torrc of a host, from what every engine of real tor tells it and what one engine adds.
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION, AnyKind
-from torsweep.config.where import Role
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
+from torsweep.engines.tor_tables import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay, Server
 from torsweep.tor.arti_client import arti_toml, ed25519_identity, guards_json

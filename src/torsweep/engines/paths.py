@@ -22,8 +22,8 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.option_bundle import Position
 from torsweep.config.traffic import ONION, AnyKind
-from torsweep.config.where import Position
 from torsweep.engines.draws import Draws
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.errors import InputError

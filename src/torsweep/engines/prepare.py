@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.eras import usual_levels
-from torsweep.config.feature import AUTO
 from torsweep.config.features import FEATURES
+from torsweep.config.knob import AUTO
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate

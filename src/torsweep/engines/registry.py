@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-from torsweep.engines.contract import Engine, EngineKind
-from torsweep.engines.names import engine_names
+from torsweep.engines.contract import Engine, EngineKind, engine_names
 from torsweep.errors import InputError
 
 _ENTRIES = (importlib.import_module(f"torsweep.engines.{name}.entry") for name in engine_names())

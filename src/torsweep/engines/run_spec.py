@@ -16,12 +16,11 @@ from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.eras import EraName
 from torsweep.config.option_bundle import Parameter
-from torsweep.config.quantiles import MILLION, MOST_OBJECTS, check_points, mean
-from torsweep.config.reading import RefusedValue, Section, validate
+from torsweep.config.reading import Section, left_out, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
-from torsweep.config.traffic import AnyKind, ClientTraffic, Think
+from torsweep.config.traffic import MILLION, MOST_OBJECTS, AnyKind, ClientTraffic, Think, check_points, mean
 from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
@@ -41,18 +40,13 @@ RUN_FILE = "run.json"
 Pause = Annotated[int, whole(0, WEEK_NS)]
 
 
-def _left_out(default: object) -> Any:
-    """A field that run.json leaves out where it has its default: runs without it stay the same bytes."""
-    return Field(default=default, exclude_if=lambda value: value == default)
-
-
 _Millionths = Annotated[int, whole(0, MILLION)]
 
 
 class RunTraffic(Section):
     """What a client of one kind does: ask, download, pause between two bounds; give up, or never.
 
-    Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.quantiles.Points`),
+    Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.traffic.Points`),
     ``response_bytes`` is their mean, and the bounds of pauses are those of the table. With ``page_objects``
     a client downloads pages: sizes are those of objects, ``parallel_streams`` is how many of them it
     downloads at once after a page's first. ``under_way_at_start`` says that a client begins in the middle of
@@ -67,23 +61,19 @@ class RunTraffic(Section):
     streams_per_circuit_isolation: StrictBool
     parallel_streams: Annotated[int, whole(1, 10_000)]
     timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
-    keeps_guards: StrictBool = _left_out(True)
-    response_quantiles: tuple[tuple[_Millionths, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(
+    keeps_guards: StrictBool = left_out(True)
+    response_quantiles: tuple[tuple[_Millionths, Annotated[int, whole(1, 2**40)]], ...] | None = left_out(
         None
     )
-    think_quantiles: tuple[tuple[_Millionths, Pause], ...] | None = _left_out(None)
-    page_objects: tuple[tuple[_Millionths, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = _left_out(
+    think_quantiles: tuple[tuple[_Millionths, Pause], ...] | None = left_out(None)
+    page_objects: tuple[tuple[_Millionths, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = left_out(
         None
     )
 
-    under_way_at_start: StrictBool = _left_out(False)
+    under_way_at_start: StrictBool = left_out(False)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.think_min_ns > self.think_max_ns:
-            accepted = f"at most think_max_ns, {self.think_max_ns}"
-            problem = "the shortest pause is longer than the longest"
-            raise RefusedValue(problem, key="think_min_ns", value=self.think_min_ns, accepted=accepted)
+    def _rising(self) -> Self:
         for points in filter(None, (self.response_quantiles, self.think_quantiles, self.page_objects)):
             check_points(points)
         return self
@@ -155,24 +145,15 @@ class RunSettings(Section):
     transport: Transport | None = None
     traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
-    pairing: Pairing = _left_out(FREE)
+    pairing: Pairing = left_out(FREE)
     tables: RunTables
     tracing: Tracing | None = None
-
-    @model_validator(mode="after")
-    def _warm_up_fits(self) -> Self:
-        if self.warm_up_ns > self.duration_ns:
-            accepted = f"at most duration_ns, {self.duration_ns}"
-            raise RefusedValue(
-                "is longer than the run", key="warm_up_ns", value=self.warm_up_ns, accepted=accepted
-            )
-        return self
 
 
 class RunSpec(RunSettings):
     """The whole of run.json. ``network`` is the network directory, relative to the run directory.
 
-    ``tor_build`` is the build of tor that plays the run (:attr:`torsweep.tor.builds.BuiltTor.version`); the
+    ``tor_build`` is the build of tor that the run uses (:attr:`torsweep.tor.builds.BuiltTor.version`); the
     model has none, and without it the run is not bound to one. ``other_builds`` are further builds, with the
     hosts that run them instead. ``repeat`` tells runs apart that differ by chance alone: an engine with
     a seed of its own draws with another one, while traffic and paths stay.
@@ -182,10 +163,10 @@ class RunSpec(RunSettings):
     format_version: Literal[1] = 1
     network: str
     network_sha256: Sha256
-    tor_build: str | None = _left_out(None)
-    other_builds: Mapping[str, tuple[str, ...]] = _left_out({})
-    given: UserOptions = _left_out(UserOptions())
-    repeat: Annotated[int, whole(0, 1_000)] = _left_out(0)
+    tor_build: str | None = left_out(None)
+    other_builds: Mapping[str, tuple[str, ...]] = left_out({})
+    given: UserOptions = left_out(UserOptions())
+    repeat: Annotated[int, whole(0, 1_000)] = left_out(0)
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 
     @property

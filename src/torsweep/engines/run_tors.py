@@ -1,9 +1,9 @@
 """Which builds of tor a run uses, on which hosts, and which lines of torrc and parameters they get.
 
-In: the tors that a variant asks for, its option bundle, the files that name builds, a network; for whom each
-is, as a :class:`~torsweep.config.where.Where`. Out: the parts of run.json that say so; names of hosts in the
-order of network.json. Shares are drawn from the network's seed by a stream that nothing but their use names,
-so that they are the same in every variant, and a larger share of a role has the hosts of a smaller one.
+In: the tors that a variant asks for, its option bundle, the builds, a network. Out: the parts of run.json
+that say so; names of hosts in the order of network.json. Shares are drawn from the network's seed, by a
+stream for each use: they are the same in every variant, and a larger share of a role has the hosts of a
+smaller one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import get_args
 
-from torsweep.config.option_bundle import OptionBundle
+from torsweep.config.option_bundle import OptionBundle, Role, Where
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import VariantTors
 from torsweep.config.variant import Variant
-from torsweep.config.where import Role, Where
 from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
@@ -113,7 +112,7 @@ def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int
 
 @dataclass(frozen=True)
 class RunTors:
-    """What plays a run: its ``tors``, the build of each by its name, the options given.
+    """The ``tors`` of a run, the build of each by its name, the options given.
 
     A model has no builds.
     """

@@ -68,7 +68,7 @@ def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
 
     Where an engine has several kinds, the name is that of the kind that is here: an experiment lists Shadow,
     and either kind will do. Raises InputError when there is no such engine or the experiment does not list
-    it; ToolMissing where none can run here; TorsweepError when it cannot be told which kind is here.
+    it; ToolMissing where none can run here; TorsweepError when the kind that is here cannot be determined.
     """
     choice = _chosen(request, experiment_engines)
     engine = find_engine(choice.engine)
@@ -109,8 +109,8 @@ def lacking(name: str, *, builds: bool = True) -> str:
 def require_engine(kind: str) -> None:
     """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here.
 
-    A Shadow of the other kind does not count, nor does what building tor needs. Raises TorsweepError when it
-    cannot be told which kind is here.
+    A Shadow of the other kind does not count, nor does what building tor needs. Raises TorsweepError when the
+    kind that is here cannot be determined.
     """
     engine = find_engine(kind)
     for problem in problems(engine, builds=False):

@@ -118,7 +118,7 @@ PASSAGES = _BY_NAME["passages"]
 BREAKDOWN = _BY_NAME["breakdown"]
 
 DEFAULT = "default"
-"""In :data:`SETTINGS`, what a tor has that nobody told anything."""
+"""In :data:`SETTINGS`, the value of an option or parameter that nothing has set."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     "kind": (*MEASURED_KINDS, MARKOV),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torsweep.config.where import Position
+from torsweep.config.option_bundle import Position
 
 WEIGHT_SCALE = 10_000
 """The directory's default ``bwweightscale``."""

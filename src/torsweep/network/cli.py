@@ -52,7 +52,7 @@ def sample(
     from torsweep.config.reading import parse_settings
     from torsweep.network.model import write_network
     from torsweep.network.sampling import sample_network
-    from torsweep.network.tornet_directory import write_tornet
+    from torsweep.network.tornet import write_tornet
 
     configured = load_network_config(config, parse_settings(overrides))
     if configured.tornettools:

@@ -161,7 +161,10 @@ def read_model_and_whereabouts(path: Path) -> tuple[CoordinateModel, Whereabouts
             raise InputError("has another type", file=path, key=name, value=value, accepted=dtype)
     model = CoordinateModel(**{name: arrays[name] for name in _TYPES})
     check_model(model, path)
-    return model, _whereabouts(arrays, path)
+    if not set(_WHEREABOUTS) <= arrays.keys():
+        return model, None
+    country, continent, client_share, relay_share = (arrays[name] for name in _WHEREABOUTS)
+    return model, Whereabouts(country, continent, client_share, relay_share)
 
 
 def read_measured(path: Path) -> NDArray[np.int32]:
@@ -182,29 +185,6 @@ def read_measured(path: Path) -> NDArray[np.int32]:
         raise InputError("is no matrix", file=path, key=_MEASURED, value=value, accepted=accepted)
     require_round_trips(matrix, path, diagonal=False)
     return matrix
-
-
-def _whereabouts(arrays: Mapping[str, NDArray], path: Path) -> Whereabouts | None:
-    if not any(name in arrays for name in _WHEREABOUTS):
-        return None
-    places = len(arrays["position_us"])
-    shapes = {
-        "country": (places, 2),
-        "continent": (places,),
-        "client_share": (places,),
-        "relay_share": (places,),
-    }
-    for name, shape in shapes.items():
-        if name not in arrays or arrays[name].shape != shape:
-            raise InputError("is not a whole latency table; derive it anew", file=path, key=name)
-    _require(path, "country", arrays["country"], ord("A"), ord("Z"), "(letters)")
-    _require(path, "continent", arrays["continent"], 0, len(CONTINENTS) - 1)
-    for name in ("client_share", "relay_share"):
-        _require(path, name, arrays[name], 0, 1)
-        if abs(arrays[name].sum() - 1) > 1e-9:
-            raise InputError("does not add up to 1", file=path, key=name)
-    country, continent, client_share, relay_share = (arrays[name] for name in _WHEREABOUTS)
-    return Whereabouts(country, continent, client_share, relay_share)
 
 
 def check_model(model: CoordinateModel, path: Path) -> None:

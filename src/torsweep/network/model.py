@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from torsweep.config.reading import RefusedValue, validate
+from torsweep.config.option_bundle import Position as Position
+from torsweep.config.reading import RefusedValue, left_out, validate
 from torsweep.config.traffic import ONION, AnyKind
-from torsweep.config.where import Position as Position
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.tornet import is_tornet
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import (
     MOST_CONFIGURED_BYTES,
@@ -62,10 +61,6 @@ Continent = Literal["Africa", "Asia", "Europe", "North America", "Oceania", "Sou
 CONTINENTS: tuple[str, ...] = get_args(Continent)
 
 
-def _left_out_if_unknown() -> Any:
-    return Field(default=None, exclude_if=lambda value: value is None)
-
-
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -77,8 +72,8 @@ class _Host(_Part):
     name: Name
     place: PlaceNumber
     access_us: Access
-    country: Country | None = _left_out_if_unknown()
-    continent: Continent | None = _left_out_if_unknown()
+    country: Country | None = left_out()
+    continent: Continent | None = left_out()
 
 
 class Relay(_Host):
@@ -117,8 +112,8 @@ class Client(_Host):
     kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
-    server: Name | None = _left_out_if_unknown()
-    tor: Name | None = _left_out_if_unknown()
+    server: Name | None = left_out()
+    tor: Name | None = left_out()
 
 
 class Server(_Host):
@@ -127,7 +122,7 @@ class Server(_Host):
 
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
-    onion: StrictBool = Field(default=False, exclude_if=lambda onion: not onion)
+    onion: StrictBool = left_out(False)
 
 
 Host = Relay | Authority | Client | Server
@@ -192,15 +187,9 @@ class Network(_Part):
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
     bandwidth_weights: dict[str, Annotated[int, Field(strict=True, ge=0, le=10_000)]]
     latency_floor_us: Annotated[int, Field(strict=True, ge=1, le=MOST_RTT_US)]
-    latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = Field(
-        default="", exclude_if=lambda sha256: sha256 == ""
-    )
-    tornettools: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
-        default=None, exclude_if=lambda sha256: sha256 is None
-    )
-    loss_share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE)] = Field(
-        default=0.0, exclude_if=lambda share: share == 0
-    )
+    latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = left_out("")
+    tornettools: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = left_out()
+    loss_share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE)] = left_out(0.0)
     relays: tuple[Relay, ...]
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]
@@ -342,7 +331,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, Lat
     """
     path = directory / NETWORK_FILE
     if not path.exists():
-        raise _not_a_network(directory)
+        problem, accepted = "is not a network directory: no network.json in it", "what `network sample` wrote"
+        raise InputError(problem, file=directory, accepted=accepted)
     document = read_json(path, most_bytes=MOST_NETWORK_BYTES)
     if document.get("format") == NETWORK_FORMAT and document.get("format_version") in _OLDER:
         problem = "the network is of an older version: sample it anew (torsweep network sample)"
@@ -359,7 +349,7 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, Lat
 def read_latency(directory: Path, network: Network) -> Latencies:
     """The round trips of ``network``, which is in ``directory``; errors as :func:`read_network`."""
     if network.tornettools:
-        problem = "is a network that tornettools made: Shadow alone plays it, on the network's own graph"
+        problem = "is a network that tornettools made: only Shadow runs it, on the network's own graph"
         raise InputError(problem, file=directory / NETWORK_FILE, accepted="engine shadow")
     matrix = _read_matrix(directory / LATENCY_FILE, network.latency_sha256)
     latencies = network.latencies(matrix)
@@ -374,13 +364,6 @@ def read_latency(directory: Path, network: Network) -> Latencies:
             accepted=f"0 to {len(matrix) - 1}, the rows of {LATENCY_FILE}",
         )
     return latencies
-
-
-def _not_a_network(directory: Path) -> InputError:
-    if is_tornet(directory):
-        problem = "was made by tornettools generate, and is no network directory"
-        return InputError(problem, file=directory, accepted=f"`torsweep compare --network {directory}`")
-    return InputError("is not a network directory: no network.json in it", file=directory)
 
 
 def _read_matrix(path: Path, sha256: str) -> NDArray[np.int32]:

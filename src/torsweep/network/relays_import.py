@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from stem.descriptor import parse_file
 from stem.descriptor.networkstatus import NetworkStatusDocumentV3
 
-from torsweep.config.era_consensus import ERAS_DIRECTORY, EraConsensus
+from torsweep.config.eras import ERAS_DIRECTORY, EraConsensus
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.archives import members

@@ -16,12 +16,12 @@ from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.plan import Plan
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.run_builds import require_known_options, require_options
+from torsweep.engines.run_settings import require_known_options, require_options
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import require_arti
+from torsweep.tor.build import overridden_stock, planned_key
 from torsweep.tor.builds import marker_name, read_build, read_stamp
-from torsweep.tor.identity import overridden_stock, planned_key
 from torsweep.tor.program import ask_version, options_of
 from torsweep.tor.series import read_series
 from torsweep.tor.torrc import lacking, option_names

@@ -50,7 +50,7 @@ def check_command(
 def _check_experiment(file: Path) -> None:
     from torsweep.config.experiment import load_experiment
     from torsweep.config.replicates import replicates_text
-    from torsweep.engines.run_builds import require_known_options
+    from torsweep.engines.run_settings import require_known_options
     from torsweep.network.sampling import input_paths
     from torsweep.pipeline.checks import require_answerable, require_fitting_networks
 

@@ -38,7 +38,6 @@ from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.storage.whole import FULL_BYTES, NO_ROOM, free_bytes, no_room
-from torsweep.tor.arti import require_arti
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -188,8 +187,6 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
     expected_s: dict[Path, float] = {}
     if builds:
         _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
-        for note in filter(None, (require_arti(tor) for tor in builds if tor.arti is not None)):
-            _say(note)
         try:
             require_buildable(builds)
         except ToolMissing as lack:

@@ -21,9 +21,8 @@ from PIL import Image, UnidentifiedImageError
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.quantiles import mean
 from torsweep.config.tors import Tors
-from torsweep.config.traffic import ClientTraffic
+from torsweep.config.traffic import ClientTraffic, mean
 from torsweep.config.variant import FREE
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError

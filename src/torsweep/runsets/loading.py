@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.engines.table_files import STREAMS_FILE
+from torsweep.engines.contract import STREAMS_FILE
 from torsweep.engines.table_schema import SCHEMAS, STREAMS, WORDS, TableSchema
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_metadata

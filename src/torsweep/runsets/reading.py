@@ -17,7 +17,7 @@ import polars as pl
 from torsweep.config.reading import validate
 from torsweep.config.tracing import Record
 from torsweep.config.traffic import KINDS
-from torsweep.engines.table_files import (
+from torsweep.engines.contract import (
     BREAKDOWN_FILE,
     CIRCUITS_FILE,
     CLIENTS_FILE,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from torsweep.config.knob_ranges import KnobRange
+from torsweep.config.plan import KnobRange
 from torsweep.runsets.reading import REPEAT, SOURCE
 from torsweep.seeds import stream
 from torsweep.stats.inference.intervals import (

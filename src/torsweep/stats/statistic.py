@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from torsweep import stats
-from torsweep.config.knob_ranges import KnobRange
+from torsweep.config.plan import KnobRange
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.option_bundle import Where
 from torsweep.config.reading import parse_scalar, validate
 from torsweep.config.tors import TorSource
-from torsweep.config.where import Where
 from torsweep.errors import InputError
 from torsweep.study.named_tor import (
     ARTI,
@@ -32,7 +32,7 @@ from torsweep.study.named_tor import (
     usual_baseline,
 )
 from torsweep.tor.arti import require_arti
-from torsweep.tor.identity import planned_key
+from torsweep.tor.build import planned_key
 from torsweep.tor.names import require_known
 from torsweep.tor.repository import find_commit, uncommitted
 from torsweep.tor.series import read_series
@@ -189,8 +189,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     if options.on is not None:
         level, words = f"some_{level}", f"{words}{ON}{options.on}"
         tors[level] = _mix(candidate, base, options.on)
-    artis = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
-    notes += map(require_arti, artis)
+    for tor in (each for each in (base, candidate) if each.is_arti):
+        require_arti(validate(TorSource, tor.entry, tor.words))
     content = (base.identity, candidate.identity)
     noted = tuple(filter(None, [*notes, note]))
     sources = () if again else (base, candidate)

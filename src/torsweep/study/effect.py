@@ -15,9 +15,9 @@ from typing import get_args
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import NetworkConfig
+from torsweep.config.option_bundle import Role, Where
 from torsweep.config.reading import validate
 from torsweep.config.traffic import ONION
-from torsweep.config.where import Role, Where
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.home import find

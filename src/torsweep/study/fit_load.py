@@ -21,11 +21,11 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
+from torsweep.engines.contract import RELAYS_FILE
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
-from torsweep.engines.table_files import RELAYS_FILE
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import NETWORK_FILE, read_network, write_network

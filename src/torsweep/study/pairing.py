@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torsweep.config.eras import ERAS, usual_levels
-from torsweep.config.feature import AUTO
 from torsweep.config.features import FEATURES
+from torsweep.config.knob import AUTO
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import validate
 from torsweep.config.variant import FREE, PATHS

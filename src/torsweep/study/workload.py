@@ -20,7 +20,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, AnyKind
-from torsweep.engines import run_builds
+from torsweep.engines import run_settings
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError, ToolMissing
@@ -50,9 +50,8 @@ from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.sight import sight_lines
 from torsweep.tor import TOOLS, builds
-from torsweep.tor.build import require_buildable
+from torsweep.tor.build import planned_key, require_buildable
 from torsweep.tor.builds import BuiltTor, marker_name
-from torsweep.tor.identity import planned_key
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
 
@@ -77,7 +76,7 @@ def require_options(study: Study, experiment: Experiment) -> None:
     """Raise InputError, in tor's own words, for options that a build which stands does not take."""
     standing = [standing_build(study, tor) for tor in study.builds.values()]
     programs = [built.program for built in standing if built is not None and not built.is_arti]
-    run_builds.require_options(programs, experiment)
+    run_settings.require_options(programs, experiment)
 
 
 SIDES = 2

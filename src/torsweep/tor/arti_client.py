@@ -1,4 +1,4 @@
-"""The configuration of a client that runs Arti, from what tor is told in its torrc.
+"""The configuration of a client that runs Arti, from the settings that tor gets in its torrc.
 
 In: the ``tor`` section of run.json, the authorities, a folder and a port. Out: the text of an ``arti.toml``,
 of the file with its guards, the environment, and what its log says of its start. Consensus parameters reach

@@ -1,6 +1,6 @@
-"""``torsweep tor``: build tor from source, say whether it is built.
+"""``torsweep tor build``: build tor from source.
 
-In: the command line. Out: a build below results/tools/tor, or a line on standard output and an exit code.
+In: the command line. Out: a build below results/tools/tor.
 """
 
 from __future__ import annotations
@@ -75,21 +75,3 @@ def build_command(
     tor = validate(TorSource, spec, None)
     built = build_tor(tor, out, jobs, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
-
-
-@tor_app.command("check")
-def check_command(out: ToolsFolder = TOOLS) -> None:
-    """Say which tor is built; if none is, say whether this machine has what a build needs."""
-    from torsweep.errors import ToolMissing
-    from torsweep.tor.builds import find_build
-    from torsweep.tor.compile import check_requirements
-
-    try:
-        built = find_build(out)
-    except ToolMissing:
-        check_requirements()
-        raise
-    verified = built.provenance["source_verified_by"]
-    typer.echo(
-        f"{built.program}: tor {built.version}, from {built.provenance['source']}; checksum: {verified}"
-    )

@@ -1,7 +1,7 @@
 """Building tor, out of tree: what it needs of the machine, configure and make.
 
 In: the compiler in ``CC`` or on PATH, with its usual flags; a source tree. Out: the build tree, a log, and
-what is done on standard error. A ToolMissing names everything that is missing at once.
+what is done on standard error. A ToolMissing names Debian's packages.
 """
 
 from __future__ import annotations
@@ -14,39 +14,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.builds import configure_flags
 
-NEEDED_PROGRAMS = {"make": "make", "patch": "patch"}
-"""Program by Debian's package, beside the compiler."""
+PACKAGES = "gcc libc6-dev make patch libevent-dev libssl-dev zlib1g-dev"
+"""Debian's packages of all that building tor needs."""
 
-
-@dataclass(frozen=True)
-class Library:
-    """A library with a header of it, a call of it that gives 0 where all is well, and how to link it."""
-
-    name: str
-    package: str
-    header: str
-    call: str
-    link: tuple[str, ...]
-
-
-NEEDED_LIBRARIES = (
-    Library("libevent", "libevent-dev", "event2/event.h", "event_base_new() == 0", ("-levent",)),
-    Library(
-        "OpenSSL", "libssl-dev", "openssl/ssl.h", "SSL_CTX_new(TLS_method()) == 0", ("-lssl", "-lcrypto")
-    ),
-    Library("zlib", "zlib1g-dev", "zlib.h", "zlibVersion()[0] == 0", ("-lz",)),
-)
-
-NO_LIBRARY = Library("C", "gcc libc6-dev", "stdio.h", 'puts("") == EOF', ())
-"""What every compiler has to have."""
-
+_PROBE = """
+#include <event2/event.h>
+#include <openssl/ssl.h>
+#include <zlib.h>
+int main(void) { return event_base_new() == 0 || SSL_CTX_new(TLS_method()) == 0 || zlibVersion()[0] == 0; }
+"""
+_LINK = ("-levent", "-lssl", "-lcrypto", "-lz")
 
 AUTOTOOLS = {"autoreconf": "autoconf", "automake": "automake"}
 """Programs that make configure, by Debian's package."""
@@ -69,53 +52,29 @@ def make_configure(tree: Path, log: Path) -> None:
 
 
 def check_requirements() -> None:
-    """Return when tor can be built here; ToolMissing with what is missing and its packages otherwise."""
-    missing = [
-        (program, package) for program, package in NEEDED_PROGRAMS.items() if shutil.which(program) is None
-    ]
-    # One program that calls everything takes a quarter of the time of one for each.
-    if not missing and any(can_link(compiler, NEEDED_LIBRARIES) for compiler in _compilers()):
-        return
-    compiler = find_compiler()
-    if compiler is None:
-        missing.insert(0, ("a C compiler", NO_LIBRARY.package))
-    else:
-        missing += [
-            (f"{library.name} with its headers", library.package)
-            for library in NEEDED_LIBRARIES
-            if not can_link(compiler, [library])
-        ]
+    """Return when tor can be built here; ToolMissing with what is missing and the packages otherwise."""
+    missing = [program for program in ("make", "patch") if shutil.which(program) is None]
+    if not can_build():
+        missing.append("a C compiler with libevent, OpenSSL and zlib and their headers")
     if missing:
-        what = ", ".join(name for name, _ in missing)
-        packages = " ".join(package for _, package in missing)
-        raise ToolMissing(f"building tor needs {what}, not found here: apt-get install {packages}")
+        raise ToolMissing(
+            f"building tor needs {', '.join(missing)}, not found here: apt-get install {PACKAGES}"
+        )
 
 
-def find_compiler() -> list[str] | None:
-    """The compiler's command line: ``CC``, else cc or gcc on PATH; None when none makes a program."""
-    return next((compiler for compiler in _compilers() if can_link(compiler, [NO_LIBRARY])), None)
-
-
-def _compilers() -> list[list[str]]:
-    """Command lines that may be a compiler's, in the order of preference."""
-    chosen = shlex.split(os.environ.get("CC", ""))
-    candidates = [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]
-    return [candidate for candidate in candidates if shutil.which(candidate[0]) is not None]
-
-
-def can_link(compiler: list[str], libraries: Sequence[Library]) -> bool:
-    """Whether ``compiler`` makes a program that calls all ``libraries``, with their headers."""
+def can_build() -> bool:
+    """Whether ``CC``, cc, gcc or clang makes a program with the libraries of tor and their headers."""
+    compilers = [shlex.split(os.environ["CC"])] if os.environ.get("CC") else [["cc"], ["gcc"], ["clang"]]
     flags = [word for name in ("CPPFLAGS", "CFLAGS") for word in shlex.split(os.environ.get(name, ""))]
-    link_flags = shlex.split(os.environ.get("LDFLAGS", ""))
-    link_flags += [word for library in libraries for word in library.link]
-    headers = "".join(f"#include <{library.header}>\n" for library in libraries)
-    calls = " || ".join(library.call for library in libraries)
+    link_flags = [*shlex.split(os.environ.get("LDFLAGS", "")), *_LINK]
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
         source = Path(folder) / "probe.c"
-        source.write_text(f"{headers}int main(void) {{ return {calls}; }}\n", encoding="utf-8")
-        command = [*compiler, *flags, str(source), "-o", str(source.with_suffix("")), *link_flags]
-        answer = subprocess.run(command, capture_output=True, check=False)
-    return answer.returncode == 0
+        source.write_text(_PROBE, encoding="utf-8")
+        for compiler in compilers:
+            command = [*compiler, *flags, str(source), "-o", f"{folder}/probe", *link_flags]
+            if shutil.which(compiler[0]) and not subprocess.run(command, capture_output=True).returncode:
+                return True
+    return False
 
 
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:

@@ -12,16 +12,33 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from torsweep.answer import PATIENCE_S, NoAnswer, ask
+from torsweep.config.option_bundle import Role
 from torsweep.config.reading import suggestion
-from torsweep.config.where import Role
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 GENCERT = "tor-gencert"
+
+Answer = TypeVar("Answer")
+
+
+def _kept(ask_program: Callable[..., Answer]) -> Callable[..., Answer]:
+    """``ask_program``, whose answers are kept while the program has the same size and time of change."""
+
+    @functools.cache
+    def kept(program: Path, _size: int, _changed_ns: int, *questions: Hashable) -> Answer:
+        return ask_program(program, *questions)
+
+    def answer(program: Path, *questions: Hashable) -> Answer:
+        state = program.stat()
+        return kept(program.resolve(), state.st_size, state.st_mtime_ns, *questions)
+
+    return answer
 
 
 @dataclass(frozen=True)
@@ -146,14 +163,8 @@ def as_tor_writes(program: Path, lines: Sequence[str], role: Role, default: str)
     }
 
 
+@_kept
 def _config(program: Path, lines: tuple[str, ...], role: Role) -> dict[str, str]:
-    return _asked_config(*_identity(program), lines, role)
-
-
-@functools.cache
-def _asked_config(
-    program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role
-) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
         return config_of(program, _asked_torrc(Path(folder), lines, role), Path(folder))
 
@@ -165,13 +176,9 @@ def _asked_torrc(folder: Path, lines: Sequence[str], role: Role) -> list[str]:
     return ["-f", f"{folder}/torrc", "--defaults-torrc", f"{folder}/none", "--ignore-missing-torrc"]
 
 
+@_kept
 def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
     """Why ``program`` refuses the lines, in its own words; empty where it takes them."""
-    return _asked_refusal(*_identity(program), lines, role)
-
-
-@functools.cache
-def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role) -> str:
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
         answer = _answer(program, "--verify-config", *_asked_torrc(Path(folder), lines, role))
     obsolete = re.search(r'Skipping (obsolete configuration option "[^"]*")', answer.stdout)
@@ -188,23 +195,13 @@ def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, 
     return words.removesuffix("Failing.").strip().rstrip(".")
 
 
+@_kept
 def _lines(program: Path, question: str) -> list[str]:
-    return _asked_lines(*_identity(program), question)
-
-
-@functools.cache
-def _asked_lines(program: Path, size: int, changed_ns: int, question: str) -> list[str]:
     answer = _answer(program, question)
     lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
     if answer.returncode or not lines:
         raise TorsweepError(f"{program}: has no answer to {question}; tor 0.4.7 or later has")
     return lines
-
-
-def _identity(program: Path) -> tuple[Path, int, int]:
-    """What tells the content of a program apart without reading it: its path, size and time of change."""
-    state = program.stat()
-    return program.resolve(), state.st_size, state.st_mtime_ns
 
 
 def _answer(program: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -16,10 +16,9 @@ from typing import Any, get_args
 
 from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import KNOBS
-from torsweep.config.option_bundle import VOTED_FROM_OPTIONS
+from torsweep.config.option_bundle import VOTED_FROM_OPTIONS, Role
 from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
-from torsweep.config.where import Role
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -233,7 +232,7 @@ class _Set:
     knob: Knob | None = None
 
     def text(self, value: object) -> str:
-        """What tor is told; InputError for what it cannot take."""
+        """The text that tor gets for ``value``; InputError for what it cannot take."""
         try:
             return self.option.text(value)
         except ValueError as error:
@@ -269,8 +268,7 @@ def lacking(
             continue
         accepted = f"a tor that has {option.name}"
         if option.without is not None:
-            alone = f"{each.text(option.without)}{_usual_in(knob, option.without)}"
-            accepted = f"{alone}, or a tor with the series"
+            accepted = f"{each.text(option.without)}, or a tor with the series"
         return InputError(
             f"cannot be set: {build} has no {option.name}",
             key=knob.name if knob else f"tor.{each.setting}",
@@ -304,13 +302,6 @@ def differences(known: Set[str]) -> dict[str, str]:
 
 def _has(known: Set[str], option: TorOption) -> bool:
     return (MARK_OF_SERIES if option.where == "environment" else option.name) in known
-
-
-def _usual_in(knob: Knob | None, value: object) -> str:
-    """`` (usual in era today)``; empty where the value is that of no era, or of all."""
-    usual = knob.usual if knob else None
-    eras = [era for era, level in usual.items() if level == value] if isinstance(usual, Mapping) else []
-    return f" (usual in era {' and '.join(eras)})" if eras else ""
 
 
 def tracing_options(tracing: Tracing, file: str) -> list[str]:

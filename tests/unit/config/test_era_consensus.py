@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from torsweep.config.era_consensus import ERAS_DIRECTORY, era_consensus, require_modelled
-from torsweep.config.eras import tor_settings, usual_levels
+from torsweep.config.eras import ERAS_DIRECTORY, era_consensus, require_modelled, tor_settings, usual_levels
 from torsweep.config.knobs import KNOBS
 from torsweep.errors import InputError
 from torsweep.tor.torrc import consensus_parameters

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.knob_ranges import KnobRange, number_in
+from torsweep.config.plan import KnobRange, number_in
 from torsweep.errors import InputError
 
 REFILL = {"from": "10 ms", "to": "1 s", "scale": "log"}
@@ -28,15 +28,14 @@ def experiment(tmp_path: Path, knobs: dict[str, Any], baseline: dict[str, Any], 
     return load_experiment(file)
 
 
-@pytest.mark.parametrize("design", ["sobol", "latin", "grid"])
-def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(tmp_path, design):
+def test_points_of_a_design_and_the_baseline_are_variants_with_ordinary_levels(tmp_path):
     knobs = {
         "refill_interval": REFILL,
         "load": {"from": 0.5, "to": 1.5},
         "circuit_policy": ["ewma", "round_robin"],
     }
     baseline = {**USUAL, "load": 0.75, "circuit_policy": "ewma"}
-    asked = {"engines": ["cellsim"], "points": 16, "design": design}
+    asked = {"engines": ["cellsim"], "points": 16}
     plan = experiment(tmp_path, knobs, baseline, **asked).plan()
     settings = {tuple(variant.levels)[:2] for variant in plan.variants}
     assert plan == experiment(tmp_path, knobs, baseline, **asked).plan(), "the same points every time"
@@ -56,8 +55,8 @@ def test_one_number_is_written_in_one_way(tmp_path):
         "10s", "35s", "47500ms", "47750ms", "60s"
     ]  # fmt: skip
     usual = {"refill_interval": "1000 ms"}
-    plan = experiment(tmp_path, {"refill_interval": REFILL}, usual, points=3, design="grid").plan()
-    assert plan.knobs["refill_interval"] == ("10ms", "100ms", "1000ms"), "the baseline's words"
+    plan = experiment(tmp_path, {"refill_interval": REFILL}, usual, points=2).plan()
+    assert plan.knobs["refill_interval"] == ("10ms", "1000ms"), "the baseline's words"
 
 
 def test_places_and_levels_of_a_range_are_each_other():
@@ -70,7 +69,7 @@ def test_places_and_levels_of_a_range_are_each_other():
 
 def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path):
     knob = "consensus.cc_vegas_alpha_exit"
-    knobs, keys = {knob: {"from": 31, "to": 248}}, {"engines": ["emulation"], "points": 2, "design": "grid"}
+    knobs, keys = {knob: {"from": 31, "to": 248}}, {"engines": ["emulation"], "points": 2}
     ranged = experiment(tmp_path, knobs, {knob: 186}, **keys)
     voted = [ranged.bundle(variant).consensus for variant in ranged.plan().variants]
     assert voted == [{"cc_vegas_alpha_exit": value} for value in (31, 186, 248)]
@@ -93,12 +92,6 @@ def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for(tmp_path):
         ({"refill_interval": REFILL}, USUAL, {"points": 1}, "greater than or equal to 2"),
         ({"refill_interval": REFILL}, USUAL, {"points": 257}, "less than or equal to 256"),
         ({"refill_interval": REFILL}, USUAL, {"points": None}, "missing key"),
-        (
-            {"refill_interval": REFILL, "load": {"from": 1, "to": 3}},
-            {**USUAL, "load": 1},
-            {"design": "grid"},
-            "9 or 16",
-        ),
         ({"refill_interval": ["10ms"]}, {"refill_interval": "10ms"}, {}, "no knob has a range"),
         ({"refill_interval": {**REFILL, "step": 4}}, USUAL, {}, "unknown key"),
         ({"consensus.a/b": [1]}, {"consensus.a/b": 1}, {"points": None}, "unknown knob"),

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from docs.generate.schema import schema_text
 from plotting.drawing.palette import looks
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
-from torsweep.config.knob import Knob, TorOption, number
+from torsweep.config.knob import THIRD, Knob, TorOption, number
 from torsweep.config.knobs import KNOBS, find_knob
-from torsweep.config.looks import THIRD
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.tor.torrc import consensus_parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from torsweep.config.experiment import load_experiment
+from torsweep.config.option_bundle import Where
 from torsweep.config.tors import VariantTors
-from torsweep.config.where import Where
 from torsweep.errors import InputError
 
 BUNDLES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.experiment import load_experiment
-from torsweep.config.quantiles import mean
+from torsweep.config.traffic import mean
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSettings
 from torsweep.errors import InputError

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from torsweep.config.option_bundle import Where
 from torsweep.config.reading import apply_overrides, suggestion, validate
-from torsweep.config.where import Where
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from torsweep.config.option_bundle import Where
 from torsweep.config.reading import RefusedValue, validate
 from torsweep.config.tors import STOCK, TorSource, VariantTors, check_tors, variant_tors
-from torsweep.config.where import Where
 from torsweep.errors import InputError
 
 

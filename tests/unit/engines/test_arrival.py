@@ -8,8 +8,7 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
 from torsweep.config.eras import tor_settings
-from torsweep.engines.arrival import OWN, settings_frame
-from torsweep.engines.host_tors import CACHED_CONSENSUS, HostTors
+from torsweep.engines.host_tors import CACHED_CONSENSUS, OWN, HostTors, settings_frame
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.engines.shadow.run import write_settings
 from torsweep.engines.shadow.simulate import GraphHost, Process

@@ -7,8 +7,8 @@ import resource
 import time
 
 from tests.small_network import small_network
-from torsweep.engines.costs import Cost, cost_of, costs_frame
 from torsweep.engines.table_schema import COSTS, validate
+from torsweep.engines.tor_tables import Cost, cost_of, costs_frame
 
 
 def test_a_process_costs_what_the_kernel_counts_of_it():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.config.quantiles import mean
+from torsweep.config.traffic import mean
 from torsweep.engines.draws import (
     client_start_ns,
     draw,

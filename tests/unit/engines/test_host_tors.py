@@ -69,29 +69,6 @@ def test_a_run_that_asks_a_build_for_what_it_lacks_is_refused(tors):
         tors.check(run_spec(tor=TODAY, tracing=Tracing(hosts=("relay1", "relay3"))), NETWORK)
 
 
-@pytest.mark.parametrize(
-    ("authority", "lacks", "relay", "accepted"),
-    [
-        ("0.4.8.17", {"MinimalAcceptedServerVersion"}, "0.4.7.16", False),
-        ("0.4.8.11", {"MinimalAcceptedServerVersion"}, "0.4.7.1-alpha", False),
-        ("0.4.8.10", {"MinimalAcceptedServerVersion"}, "0.4.7.16", True),
-        ("0.4.9.11", set(), "0.4.7.16", True),
-        ("0.4.8.17", {"MinimalAcceptedServerVersion"}, "0.4.8.1-alpha", True),
-        ("0.4.7.16", {"MinimalAcceptedServerVersion"}, "0.4.9.11", True),
-    ],
-)
-def test_relays_that_the_authorities_would_turn_away_are_refused_before_the_run(
-    tmp_path, authority, lacks, relay, accepted
-):
-    old = stand_in_tor(tmp_path / "old", relay, SERIES_OPTIONS)
-    mixed = HostTors(stand_in_tor(tmp_path / "new", authority, lacks), {"relay2": old})
-    if accepted:
-        mixed.check(run_spec(tor=TODAY), NETWORK)
-        return
-    with pytest.raises(InputError, match=r"tor_build: authorities of tor 0\.4\.8.* turn relays of 0\.4\.7"):
-        mixed.check(run_spec(tor=TODAY), NETWORK)
-
-
 CONSENSUS = """network-status-version 3 microdesc
 params bwweightscale=10000 cc_alg=0 mine=-3
 dir-source a b

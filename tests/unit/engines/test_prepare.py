@@ -18,8 +18,7 @@ from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import ENGINES
-from torsweep.engines.run_builds import read_stamps, tor_builds
-from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_settings import read_stamps, run_settings, tor_builds
 from torsweep.engines.run_spec import finished_run, read_run, write_run
 from torsweep.engines.run_tors import RunTors
 from torsweep.errors import InputError, OutputError, ToolMissing

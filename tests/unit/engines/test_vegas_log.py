@@ -9,7 +9,7 @@ import pytest
 from tests.small_network import small_network
 from torsweep.config.eras import tor_settings
 from torsweep.engines.table_schema import ROUND_TRIPS, validate
-from torsweep.engines.vegas_log import logs_round_trips, round_trips_frame, vegas_log_lines
+from torsweep.engines.tor_tables import logs_round_trips, round_trips_frame, vegas_log_lines
 
 TOLD = "congestion_control_update_circuit_bdp(): CC: Circuit"
 VEGAS = "congestion_control_vegas_log(): CC: TOR_VEGAS"

@@ -13,7 +13,7 @@ import polars
 import pytest
 
 from tests.directory_texts import consensus_text, descriptor_text
-from torsweep.config.era_consensus import ERAS_DIRECTORY, EraConsensus, era_consensus
+from torsweep.config.eras import ERAS_DIRECTORY, EraConsensus, era_consensus
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import import_bandwidth

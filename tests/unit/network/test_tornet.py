@@ -10,7 +10,6 @@ import pytest
 
 from tests.synthetic_tornet import RELAYS, write_tornet
 from torsweep.errors import InputError
-from torsweep.network.model import read_network
 from torsweep.network.tornet import read_tornet, torrc_lines
 
 SECOND_NS = 10**9
@@ -117,9 +116,3 @@ def test_what_is_missing_is_said_in_one_line(folder: Path, damage: Callable[[Pat
     with pytest.raises(InputError) as refused:
         read_tornet(folder)
     assert told in str(refused.value)
-
-
-def test_a_network_of_tornettools_is_no_network_directory(tmp_path: Path) -> None:
-    (tmp_path / "shadow.config.yaml").write_text("general: {}\n")
-    with pytest.raises(InputError, match="was made by tornettools generate"):
-        read_network(tmp_path)

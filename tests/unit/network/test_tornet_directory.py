@@ -10,13 +10,13 @@ import pytest
 from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_tornet
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
-from torsweep.config.where import Where
+from torsweep.config.option_bundle import Where
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
-from torsweep.network import tornet_directory
 from torsweep.network.model import Network, read_network
+from torsweep.network.tornet import write_tornet as write_network_of
 
 
 def config(*folders: Path) -> NetworkConfig:
@@ -34,7 +34,7 @@ def config(*folders: Path) -> NetworkConfig:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """The network directory of a given network."""
-    tornet_directory.write_tornet(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
+    write_network_of(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
     return tmp_path / "network"
 
 
@@ -75,7 +75,7 @@ def test_a_rate_is_read_as_tor_reads_it(tmp_path: Path, lines: str, rate: int, b
     """The network's torrc-defaults have a BandwidthRate of 400000 and a BandwidthBurst of 800000."""
     folder = write_tornet(tmp_path / "tornet")
     (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text(f"{lines}\n")
-    tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
+    write_network_of(config(folder), 1, tmp_path / "network")
     relay = read(tmp_path / "network").relays[1]
     assert (relay.name, relay.rate_bytes_per_s, relay.burst_bytes) == ("relay2exit", rate, burst)
 
@@ -84,7 +84,7 @@ def test_a_rate_that_is_none_is_refused(tmp_path: Path) -> None:
     folder = write_tornet(tmp_path / "tornet")
     (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text("BandwidthRate 10 fast\n")
     with pytest.raises(InputError, match="relay2exit: BandwidthRate: is no number of bytes, got '10 fast'"):
-        tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
+        write_network_of(config(folder), 1, tmp_path / "network")
 
 
 def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
@@ -98,7 +98,7 @@ def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
     (folders[1] / "conf/tor.client.torrc").write_text("SocksPort 9051\n")
     found = []
     for seed in (1, 2, 3):
-        tornet_directory.write_tornet(config(*folders), seed, tmp_path / str(seed))
+        write_network_of(config(*folders), seed, tmp_path / str(seed))
         found.append(read(tmp_path / str(seed)).tornettools)
     assert found[0] == found[2] != found[1]
 
@@ -112,7 +112,7 @@ def _prepare(directory: Path, engine: str, variant: str) -> Any:
 
 @pytest.mark.parametrize("engine", ["cellsim", "emulation"])
 def test_other_engines_refuse_it(directory: Path, engine: str) -> None:
-    with pytest.raises(InputError, match=r"Shadow alone plays it.*accepted: engine shadow"):
+    with pytest.raises(InputError, match=r"only Shadow runs it.*accepted: engine shadow"):
         _prepare(directory, engine, "")
 
 
@@ -125,4 +125,4 @@ def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:
     folder = write_tornet(tmp_path / "tornet")
     (folder / "shadow.data.template/hosts/bwauthority/v3bw.init.consensus").write_text("946684801\n")
     with pytest.raises(InputError, match=r"v3bw: relay1exitguard: has no weight"):
-        tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
+        write_network_of(config(folder), 1, tmp_path / "network")

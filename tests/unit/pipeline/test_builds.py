@@ -8,7 +8,7 @@ from tests.stand_ins import tor_script
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.pipeline.builds import Builds
-from torsweep.tor import identity
+from torsweep.tor import build
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +17,9 @@ def programs(tmp_path):
     for name, content in {"a": "one", "b": "another", "c": "one"}.items():
         (tmp_path / name).write_text(tor_script(content))
         (tmp_path / name).chmod(0o755)
-    identity.planned_key.cache_clear()
+    build.planned_key.cache_clear()
     yield tmp_path
-    identity.planned_key.cache_clear()
+    build.planned_key.cache_clear()
 
 
 def _experiment(programs, **tors):

@@ -12,7 +12,7 @@ import yaml
 
 from tests.synthetic import Size, gathered, write_run
 from torsweep.config.experiment import load_experiment
-from torsweep.config.knob_ranges import KnobRange, range_settings
+from torsweep.config.plan import KnobRange, range_settings
 from torsweep.pipeline.figures import draw_figure
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.responses import BEST_SETTING, EFFECTS, RESPONSES

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from torsweep.config.tors import TorSource
-from torsweep.engines import run_builds
+from torsweep.engines import run_settings
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.study.document import Study
 from torsweep.study.workload import require_options, share_builds, standing_build
 from torsweep.tor import TOOLS
+from torsweep.tor.build import planned_key
 from torsweep.tor.builds import STAMP, BuiltTor, marker_name
-from torsweep.tor.identity import planned_key
 
 STOCK = TorSource(source="debian")
 
@@ -88,7 +88,7 @@ def test_a_damaged_build_is_none(tools, damaged):
 
 def test_options_are_asked_of_a_build_that_stands(tools, monkeypatch):
     asked: list[list[Path]] = []
-    monkeypatch.setattr(run_builds, "require_options", lambda programs, _: asked.append(programs))
+    monkeypatch.setattr(run_settings, "require_options", lambda programs, _: asked.append(programs))
     experiment: Any = None
     require_options(study("own"), experiment)
     shutil.rmtree(tools)

@@ -13,9 +13,8 @@ from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_tor
+from torsweep.tor.build import build_tor, planned_key
 from torsweep.tor.builds import find_build, marker_name, read_build, read_stamp
-from torsweep.tor.identity import planned_key
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not on PATH")

@@ -228,7 +228,7 @@ def test_a_tor_without_the_series_does_what_today_asks_for() -> None:
             "2012",
             {},
             "refill_mode: cannot be set: tor 0.4.7 has no TokenBucketRefillMode, got 'burst'; "
-            r"accepted: lazy \(usual in era 2019 and today\), or a tor with the series",
+            r"accepted: lazy, or a tor with the series",
         ),
         ("today", {"activation_order": "list"}, "activation_order: .* no StreamActivationOrder, got 'list'"),
         ("today", {"activation_order": "reversed"}, "got 'reversed'; accepted: random, or a tor with"),

@@ -6,7 +6,7 @@ In: PATH, a network's configuration. Out: :data:`ENGINE`. Time and memory were m
 
 from __future__ import annotations
 
-from torsweep.config.looks import USUAL
+from torsweep.config.knob import USUAL
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.tools import find_own_program, require_own_program

@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
-from torsweep.config.where import Role
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.tcp import TcpEra
@@ -41,7 +41,7 @@ from torsweep.engines.hosts import (
 )
 from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
+from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Client, Host, Network, link_rates

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from torsweep.config.looks import BLACK, SOLID, Look
+from torsweep.config.knob import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
-from torsweep.engines.emulation.rights import host_rights
-from torsweep.engines.emulation.tools import (
+from torsweep.engines.emulation.rights import (
     FILES_PER_HOST,
     START_S,
     START_S_PER_CLIENT,
     cores,
+    host_rights,
     require_linkem,
 )
 from torsweep.errors import ToolMissing

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.features import CIRCUIT_KEYWORDS
+from torsweep.engines.emulation.run.control import CircuitSeen
 from torsweep.engines.emulation.run.downloads import Download
-from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
 from torsweep.units import SECOND_NS
 
@@ -200,7 +200,7 @@ def relays_frame(
 
 
 def _by_second(samples: Sequence[RelaySecond], zero_ns: int) -> dict[int, list[int]]:
-    """Bytes read, bytes written and CPU time in µs of each second that was told of."""
+    """Bytes read, bytes written and CPU time in µs by second, where the relay reported any."""
     by_second: dict[int, list[int]] = {}
     last_second: int | None = None
     last_cpu_ns: int | None = None

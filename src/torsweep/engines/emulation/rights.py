@@ -1,12 +1,15 @@
-"""What a user needs so that hosts can be made: TUN devices and network namespaces.
+"""What an emulation needs of a machine: rights to make hosts, programs, cores, open files and time.
 
-In: this process's rights, ``/dev/net/tun``. Out: :func:`host_rights`, and :func:`become_able`, which restarts
-the command as root of a user namespace. Emulations share a machine by its cores: see :func:`cores_claimed`.
+In: this process's rights, ``/dev/net/tun``; run.json, PATH; a number of hosts. Out: :func:`host_rights`, and
+:func:`become_able`, which restarts the command as root of a user namespace; :class:`EmulationTools`, or a
+ToolMissing; numbers as measured (docs/emulation.md). Emulations share a machine by its cores: see
+:func:`cores_claimed`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
@@ -15,8 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.emulation.run.processes import CLONE_NEWNET
+from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.machine_lock import LOCK, OTHER, in_turn, locked_cores, machine_shared, say_waiting
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.tools import require_own_program
 from torsweep.errors import ToolMissing
 
 
@@ -44,8 +49,8 @@ TUN = Path("/dev/net/tun")
 INSIDE = "TORSWEEP_USER_NAMESPACE"
 """Set in the environment of the command started anew, so that it does not try again."""
 
-CLONE_NEWUSER = 0x10000000
-"""A flag of unshare(2)."""
+CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
+"""Flags of unshare(2) and setns(2)."""
 
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
@@ -112,3 +117,44 @@ def may_unshare(flags: int) -> bool:
     cannot come back."""
     trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({flags}) != 0)"
     return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
+
+
+@dataclass(frozen=True)
+class EmulationTools:
+    """The builds of tor, and the path of the link emulator."""
+
+    tors: HostTors
+    linkem: Path
+
+
+def find_tools(run: RunSpec) -> EmulationTools:
+    """Both programs, tor of the builds that ``run`` asks for; ToolMissing for the first that is not there."""
+    return EmulationTools(find_host_tors(run), require_linkem())
+
+
+def require_linkem() -> Path:
+    """The program linkem; ToolMissing when it is not there."""
+    return require_own_program("linkem")
+
+
+START_S, START_S_PER_CLIENT = 15, 0.06
+"""docs/emulation.md: from the first process to time 0."""
+
+CORES_PER_HOST = 0.0027
+"""docs/emulation.md: 0.8 of a core for 316 hosts, all of whose relays are busy."""
+
+BUSY_SHARE_OF_CORES = 0.7
+"""The share of the cores' time that a run may take: if it takes more, processes wait for each other."""
+
+FILES_PER_HOST = 4
+"""Open files of the engine and of the link emulator together."""
+
+
+LEAST_CORES = 2
+"""A process that becomes busy finds a core of its run free; docs/emulation.md has what two runs on two cores
+do to each other."""
+
+
+def cores(host_count: int) -> int:
+    """The cores that a run needs for itself; others may run beside it on those that are left."""
+    return max(LEAST_CORES, math.ceil(CORES_PER_HOST * host_count / BUSY_SHARE_OF_CORES))

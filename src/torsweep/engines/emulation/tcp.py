@@ -18,15 +18,10 @@ from torsweep.config.eras import EraName
 
 @dataclass(frozen=True)
 class TcpEra:
-    """TCP of one era; ``settings`` are those of ``net.ipv4``, by name.
-
-    ``since`` is the version of Linux that introduced what a setting switches, for the settings in which the
-    eras differ.
-    """
+    """TCP of one era; ``settings`` are those of ``net.ipv4``, by name."""
 
     congestion_control: str
     initial_window_segments: int
-    since: Mapping[str, str]
     settings: Mapping[str, int | tuple[int, int, int]]
 
     def sysctls(self) -> dict[str, str]:
@@ -68,29 +63,18 @@ _ALIKE: Mapping[str, int | tuple[int, int, int]] = {
     "tcp_shrink_window": 0,
 }
 
-_SINCE = {
-    "tcp_recovery": "4.4: RACK",
-    "tcp_early_retrans": "3.5: early retransmit, 3.10: tail loss probe",
-    "tcp_comp_sack_nr": "4.18: selective acknowledgements held back",
-    "tcp_backlog_ack_defer": "6.7: acknowledgements held back while a backlog is worked through",
-    "tcp_autocorking": "3.14",
-    "tcp_limit_output_bytes": "3.6: TSQ",
-    "tcp_no_ssthresh_metrics_save": "5.6: until then a route remembered ssthresh",
-    "tcp_syn_linear_timeouts": "6.5",
-}
-
 _DIFFERENT: Mapping[str, Any] = {
     # Linux 3.2 with 2 GiB of memory or more (tcp_init): the most is 4 MiB; 6 MiB came with 3.4, 32 with 6.16.
     "tcp_rmem": ((4096, 87_380, 4_194_304), (4096, 131_072, 33_554_432)),
-    "tcp_recovery": (0, 1),
-    "tcp_early_retrans": (0, 3),
+    "tcp_recovery": (0, 1),  # since 4.4: RACK.
+    "tcp_early_retrans": (0, 3),  # since 3.5: early retransmit, 3.10: tail loss probe.
     "tcp_max_reordering": (127, 300),
-    "tcp_comp_sack_nr": (0, 44),
-    "tcp_backlog_ack_defer": (0, 1),
-    "tcp_autocorking": (0, 1),
-    "tcp_limit_output_bytes": (NO_LIMIT, 4_194_304),
-    "tcp_no_ssthresh_metrics_save": (0, 1),
-    "tcp_syn_linear_timeouts": (0, 4),
+    "tcp_comp_sack_nr": (0, 44),  # since 4.18: selective acknowledgements held back.
+    "tcp_backlog_ack_defer": (0, 1),  # since 6.7: acknowledgements wait while a backlog is worked through.
+    "tcp_autocorking": (0, 1),  # since 3.14.
+    "tcp_limit_output_bytes": (NO_LIMIT, 4_194_304),  # since 3.6: TSQ.
+    "tcp_no_ssthresh_metrics_save": (0, 1),  # since 5.6: until then a route remembered ssthresh.
+    "tcp_syn_linear_timeouts": (0, 4),  # since 6.5.
 }
 """What the eras differ in: 2012, and today."""
 
@@ -101,12 +85,12 @@ INITIAL_WINDOW_SEGMENTS = 10
 """Since Linux 2.6.39."""
 
 
-def _era(column: int, since: Mapping[str, str]) -> TcpEra:
+def _era(column: int) -> TcpEra:
     settings = {**_ALIKE, **{name: both[column] for name, both in _DIFFERENT.items()}}
-    return TcpEra(CONGESTION_CONTROL, INITIAL_WINDOW_SEGMENTS, since, settings)
+    return TcpEra(CONGESTION_CONTROL, INITIAL_WINDOW_SEGMENTS, settings)
 
 
-TCP: Mapping[EraName, TcpEra] = {"2012": _era(0, _SINCE), "2019": _era(1, {}), "today": _era(1, {})}
+TCP: Mapping[EraName, TcpEra] = {"2012": _era(0), "2019": _era(1), "today": _era(1)}
 
 
 def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:

@@ -1,4 +1,4 @@
-"""``torsweep shadow``: run a prepared run under Shadow, and read what it left.
+"""``torsweep shadow run``: run a prepared run under Shadow.
 
 In: the command line. Out: tables and provenance.json in RUN_DIR; progress on standard error.
 """
@@ -15,15 +15,15 @@ from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
 app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 
-RunDirectory = Annotated[
-    Path,
-    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN_FOLDER), help="A run that `run prepare` made."),
-]
-
 
 @app.command("run")
 def run_command(
-    run_directory: RunDirectory,
+    run_directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN_DIR", parser=OutputFolder(RUN_FOLDER), help="A run that `run prepare` made."
+        ),
+    ],
     progress: Annotated[
         bool, typer.Option("--progress", help="Say on standard error how far the run is.")
     ] = False,
@@ -41,14 +41,6 @@ def run_command(
 
     settings = ShadowSettings(threads, latency_floor)
     run_shadow(run_directory, settings, _say if progress else lambda _: None, keep_logs=keep_logs)
-
-
-@app.command("read")
-def read_command(run_directory: RunDirectory) -> None:
-    """Write the tables of a simulation anew, from the logs that it left."""
-    from torsweep.engines.shadow.run import read_again
-
-    read_again(run_directory)
 
 
 def _say(line: str) -> None:

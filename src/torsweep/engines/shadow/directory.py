@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from torsweep.config.features import circuit_events
+from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
-from torsweep.config.where import Role
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns, draw
@@ -39,7 +39,6 @@ from torsweep.engines.hosts import (
 from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
-from torsweep.engines.shadow.layout import Layout, captured_hosts
 from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
 from torsweep.engines.shadow.simulate import (
     AUTHORITIES_NS,
@@ -55,15 +54,17 @@ from torsweep.engines.shadow.simulate import (
     VOTE_DELAY_S,
     VOTING_INTERVAL_S,
     GraphHost,
+    Layout,
     Process,
     ShadowSettings,
     ShadowSimulation,
+    captured_hosts,
     graph_text,
 )
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.traffic import User, client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
-from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
+from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Client, Latencies, Network, Server, link_rates
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE

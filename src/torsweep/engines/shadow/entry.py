@@ -10,7 +10,7 @@ import platform
 import re
 from collections.abc import Mapping
 
-from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
+from torsweep.config.knob import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
@@ -70,7 +70,7 @@ OLDEST_KERNEL = (5, 10)
 
 
 def _here() -> str:
-    """Raises ToolMissing where there is no Shadow; TorsweepError when its kind cannot be told."""
+    """Raises ToolMissing where there is no Shadow; TorsweepError when its kind cannot be determined."""
     return round_trips(require_tool("shadow").path).engine
 
 

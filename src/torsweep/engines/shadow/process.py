@@ -20,8 +20,7 @@ from pathlib import Path
 from queue import Empty, Queue
 
 from torsweep.engines.machine_lock import locked_cores
-from torsweep.engines.shadow.layout import HOSTS_FOLDER
-from torsweep.engines.shadow.simulate import SHADOW_YAML, ShadowSimulation
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, SHADOW_YAML, ShadowSimulation
 from torsweep.errors import TorsweepError
 
 _EXIT = re.compile(r"process '(?P<host>[^']+)\.(?P<program>[^.']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")

@@ -23,10 +23,8 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.arrival import settings_frame
 from torsweep.engines.contract import Say
-from torsweep.engines.costs import costs_frame
-from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
+from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus, settings_frame
 from torsweep.engines.run_spec import (
     RUN_FILE,
     RunSpec,
@@ -37,25 +35,25 @@ from torsweep.engines.run_spec import (
 )
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
-from torsweep.engines.shadow.layout import (
-    HOSTS_FOLDER,
-    SHADOW_FOLDER,
-    compress_logs,
-    read_layout,
-)
-from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.logs import TEXT, find_logs, parse_logs
-from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
-from torsweep.engines.shadow.simulate import GraphHost, ShadowSettings, require_memory
-from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools
+from torsweep.engines.shadow.read.tables import write_traced_tables
+from torsweep.engines.shadow.simulate import (
+    HOSTS_FOLDER,
+    SHADOW_FOLDER,
+    GraphHost,
+    ShadowSettings,
+    compress_logs,
+    read_layout,
+)
+from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools, require_preflight
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
+from torsweep.engines.tor_tables import costs_frame
 from torsweep.errors import InputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.formats.files import require_regular
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network, read_latency, read_network
 from torsweep.network.tornet import TOR_ARGUMENTS
@@ -131,7 +129,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
 
     A simulation that came to its end and was killed before its tables were whole is not simulated again.
     Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
-    when the simulation fails, is doomed or does not fit into memory; InputError for logs that cannot be
+    when the simulation fails or is doomed; InputError for logs that cannot be
     read, or a run that was prepared for another kind of Shadow; OutputError when another engine is at work
     there.
     """
@@ -144,22 +142,6 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
         if record is None:
             record = simulate_and_record(run_directory, settings, tools, say)
         _finish(run_directory, record, keep_logs=keep_logs)
-
-
-def read_again(run_directory: Path) -> None:
-    """Write the tables and the provenance of a simulation anew, from the logs that it left.
-
-    Raises InputError when there is none of this run, or its logs cannot be read.
-    """
-    file = run_directory / SHADOW_FOLDER / RECORD_FILE
-    require_regular(file, "no such file: Shadow has not run here")  # Before the folder is made.
-    with folder_claimed(run_directory, RUN_FOLDER, wait=False):
-        record = read_json(file)
-        if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
-            raise InputError("is of another run than run.json", file=file)
-        require_traces(run_directory, run_directory / SHADOW_FOLDER)
-        (run_directory / PROVENANCE_FILE).unlink(missing_ok=True)
-        _finish(run_directory, record, keep_logs=False)
 
 
 def _standing_record(
@@ -184,7 +166,6 @@ def simulate_and_record(
     """Simulate the run, and leave the record of it beside the logs."""
     preflight = require_preflight(tools, say)
     run, written = write_run_directory(run_directory, settings, tools, say)
-    require_memory(written.simulation)
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.

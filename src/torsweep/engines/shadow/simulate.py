@@ -1,20 +1,29 @@
-"""shadow.yaml: what Shadow is asked to simulate, with which settings, and the memory that it takes.
+"""shadow.yaml and layout.json: what Shadow is asked to simulate, and what readers of its logs have to know.
 
 In: hosts with their processes, a graph, times. Out: a configuration, as JSON, which YAML 1.2 contains: that
-is much faster to write for a thousand hosts, and the same hosts give the same bytes.
+is much faster to write for a thousand hosts, and the same hosts give the same bytes; :class:`Layout`; the
+folder with compressed logs.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
-from torsweep.errors import InputError, TorsweepError
-from torsweep.machine import read_machine
+import polars as pl
+
+from torsweep.config.reading import validate
+from torsweep.config.tracing import Tracing
+from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
+from torsweep.network.model import Network
+from torsweep.storage import write_text
 from torsweep.units import SECOND_NS
 
 SHADOW_BYTES = 180_000_000
@@ -23,30 +32,8 @@ PROGRAM_BYTES = {"tor": 3_000_000, "tgen": 1_430_000, "oniontrace": 530_000}
 """Half as much again as the proportional set sizes measured under load in a network of 316 hosts (a
 client's tor 1.8 MB, a relay's 5.2 MB, TGen 0.95 MB, OnionTrace 0.35 MB): queues grow with load."""
 
-OTHER_PROGRAM_BYTES = 5_000_000
-
 LEAST_AVAILABLE_BYTES = 300_000_000
 """With less memory than this, the kernel may soon kill processes."""
-
-
-def projected_bytes(simulation: ShadowSimulation) -> int:
-    """What ``simulation`` may take when all its processes run."""
-    names = [Path(process.path).name for host in simulation.hosts.values() for process in host.processes]
-    return (
-        SHADOW_BYTES
-        + HOST_BYTES * len(simulation.hosts)
-        + sum(PROGRAM_BYTES.get(name, OTHER_PROGRAM_BYTES) for name in names)
-    )
-
-
-def require_memory(simulation: ShadowSimulation) -> None:
-    """TorsweepError when less memory is available than is projected for ``simulation``."""
-    needed, available = projected_bytes(simulation), read_machine().available_bytes
-    if available is not None and needed + LEAST_AVAILABLE_BYTES > available:
-        raise TorsweepError(
-            f"not enough memory: {len(simulation.hosts)} hosts need up to {needed / 1e9:.1f} GB,"
-            f" {available / 1e9:.1f} GB are available; run fewer side by side, or a smaller network"
-        )
 
 
 SHADOW_YAML = "shadow.yaml"
@@ -233,3 +220,97 @@ def uniform_graph(rates: Sequence[tuple[int, int]], latency_ms: int) -> str:
 
 def _ns(time_ns: int) -> str:
     return f"{time_ns} ns"
+
+
+def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
+    """All hosts that may be on the way of a followed download; no host if no download is followed, or if no
+    cells are traced that lead from host to host."""
+    if tracing is None or not tracing.downloads or not tracing.hosts:
+        return []
+    clients = [client.name for client in network.clients]
+    return [*tracing.hosts, *clients, *(server.name for server in network.servers)]
+
+
+_KEPT_SUFFIXES = (".stdout", ".stderr", ".graphml", ".log")
+
+
+def compress_logs(folder: Path) -> None:
+    """Compress the logs of every host in ``folder`` and remove the rest of its files.
+
+    The graph, the keys and what tor keeps in its data directories go: run.json and the network give them
+    again. Empty logs go too. While a plain log is there, it counts before a compressed one.
+    """
+    for made in ("template", "graph.gml"):
+        _remove(folder / made)
+    for entry in sorted((folder / HOSTS_FOLDER).glob("*/*")):
+        if entry.suffix == ".gz":
+            continue
+        if not entry.is_dir() and entry.suffix in _KEPT_SUFFIXES and entry.stat().st_size:
+            packed = entry.with_name(f"{entry.name}.gz")
+            with entry.open("rb") as plain, gzip.open(packed, "wb", compresslevel=6) as file:
+                shutil.copyfileobj(plain, file)
+        _remove(entry)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+LAYOUT_FILE = "layout.json"
+
+SHADOW_FOLDER = "shadow"
+"""Below a run directory: everything that Shadow reads and leaves."""
+
+HOSTS_FOLDER = "data/hosts"
+"""Below the ``shadow`` folder: a folder for each host, in it ``PROGRAM.PID.stdout`` of each of its
+processes."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Times and names of a simulation.
+
+    The run's time 0 is ``epoch_s`` (the simulated wall clock at Shadow's start, seconds since 1970) plus
+    ``bootstrap_ns``, and the run ends ``duration_ns`` later. ``clients`` gives the kind of each client
+    with a tor, ``relays`` and ``authorities`` the fingerprint of each by name, ``servers`` the name by
+    address, that of an onion service too.
+    """
+
+    epoch_s: int
+    bootstrap_ns: int
+    duration_ns: int
+    clients: Mapping[str, str]
+    relays: Mapping[str, str]
+    authorities: Mapping[str, str]
+    servers: Mapping[str, str]
+
+    def write(self, folder: Path) -> None:
+        """Write layout.json into ``folder``."""
+        write_text(folder / LAYOUT_FILE, json.dumps(asdict(self), indent=1, sort_keys=True) + "\n")
+
+
+def read_layout(folder: Path) -> Layout:
+    """The layout in ``folder``; InputError when it is missing or of another version."""
+    file = folder / LAYOUT_FILE
+    return validate(Layout, read_json(file), file)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Start (the opening of the clients' window) and end of a run, µs since 1970 of the simulated clock."""
+
+    start_us: int
+    end_us: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> Clock:
+        """The clock of the run that ``layout`` describes."""
+        start_us = layout.epoch_s * 1_000_000 + layout.bootstrap_ns // 1000
+        return cls(start_us, start_us + layout.duration_ns // 1000)
+
+    def since_start(self, column: str) -> pl.Expr:
+        """``column`` counted from the start of the run."""
+        return pl.col(column) - self.start_us

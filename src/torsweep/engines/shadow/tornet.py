@@ -20,12 +20,13 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import shadow_seed
-from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
 from torsweep.engines.shadow.read.tornettools import read_logs, tables_of
 from torsweep.engines.shadow.simulate import (
     EPOCH_S,
+    HOSTS_FOLDER,
     SHADOW_YAML,
     GraphHost,
+    Layout,
     Process,
     ShadowSettings,
     ShadowSimulation,
@@ -39,13 +40,13 @@ from torsweep.network.tornet import (
     LAST_TORRC,
     TORNET_FILE,
     Tornet,
+    folder_of,
     is_tor,
     program_of,
     read_tornet,
     shadow_time_ns,
     torrc_lines,
 )
-from torsweep.network.tornet_directory import folder_of
 from torsweep.storage.manifest import changed_since
 from torsweep.units import SECOND_NS
 

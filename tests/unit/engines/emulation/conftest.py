@@ -12,7 +12,7 @@ from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import known_options
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.tools import EmulationTools
+from torsweep.engines.emulation.rights import EmulationTools
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network

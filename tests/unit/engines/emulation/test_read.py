@@ -16,8 +16,8 @@ from torsweep.engines.emulation.read import (
     streams_frame,
     wire_frame,
 )
+from torsweep.engines.emulation.run.control import CircuitSeen
 from torsweep.engines.emulation.run.downloads import Download
-from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, validate
 
 CLIENT = network(*POSITIONS).clients[0]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from torsweep.engines.emulation.run.servers import REQUEST_HEADER, answer, request
+from torsweep.engines.emulation.run.downloads import REQUEST_HEADER, answer, request
 
 
 async def talk(*asked: tuple[int, int]) -> list[int]:

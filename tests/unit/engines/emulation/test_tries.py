@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from torsweep.engines.emulation import rights, tools
+from torsweep.engines.emulation import rights
 from torsweep.engines.emulation.run import engine as module
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import NotReady, ProcessEnded
@@ -59,7 +59,7 @@ def test_another_failure_ends_it_at_once(monkeypatch):
 
 def test_the_command_fails_with_the_last_refusal(torsweep, run_directory, monkeypatch):
     told = engine(monkeypatch, late(1), late(2), late(3))
-    monkeypatch.setattr(tools, "find_tools", lambda *_: TOOLS)
+    monkeypatch.setattr(rights, "find_tools", lambda *_: TOOLS)
     monkeypatch.setattr(rights, "become_able", lambda: None)
     code, _, err = torsweep("emulation", "run", run_directory())
     assert (code, told) == (1, [1, 2, 3])

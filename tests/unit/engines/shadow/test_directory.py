@@ -17,13 +17,13 @@ from torsweep.engines.draws import client_start_ns
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.engines.shadow.directory import write_directory
-from torsweep.engines.shadow.layout import read_layout
 from torsweep.engines.shadow.simulate import (
     BOOTSTRAP_NS,
     GraphHost,
     Process,
     ShadowSettings,
     ShadowSimulation,
+    read_layout,
 )
 from torsweep.errors import InputError
 

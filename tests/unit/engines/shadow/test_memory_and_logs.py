@@ -1,41 +1,13 @@
-"""What a simulation takes of memory, and what is left of its logs."""
+"""Memory of processes, and what is left of a simulation's logs."""
 
 from __future__ import annotations
 
 import gzip
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
-import pytest
-
-from torsweep.engines.costs import group_pids, resident_bytes
-from torsweep.engines.shadow import simulate as memory
-from torsweep.engines.shadow.layout import compress_logs
-from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation
-from torsweep.errors import TorsweepError
-
-
-def _simulation(clients: int) -> ShadowSimulation:
-    processes = [Process(f"/opt/{name}", [], 0) for name in ("tor", "tgen", "oniontrace")]
-    hosts = {f"web{n}": GraphHost(n, "", processes) for n in range(clients)}
-    return ShadowSimulation(hosts, stop_ns=1, seed=1)
-
-
-def test_memory_grows_with_hosts_and_their_processes() -> None:
-    one, two = (memory.projected_bytes(_simulation(clients)) for clients in (1, 2))
-    assert two - one == memory.HOST_BYTES + sum(memory.PROGRAM_BYTES.values())
-
-
-def test_a_network_that_does_not_fit_is_refused_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulation = _simulation(1000)
-    needed = memory.projected_bytes(simulation)
-    machine = SimpleNamespace(available_bytes=needed + memory.LEAST_AVAILABLE_BYTES)
-    monkeypatch.setattr(memory, "read_machine", lambda: machine)
-    memory.require_memory(simulation)
-    machine.available_bytes = 10**9
-    with pytest.raises(TorsweepError, match=r"1000 hosts need up to .* GB, 1\.0 GB are available"):
-        memory.require_memory(simulation)
+from torsweep.engines.shadow.simulate import compress_logs
+from torsweep.engines.tor_tables import group_pids, resident_bytes
 
 
 def test_memory_of_a_process_group_is_found() -> None:

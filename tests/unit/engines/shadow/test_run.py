@@ -10,12 +10,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from torsweep.engines.costs import Cost
-from torsweep.engines.shadow import preflight, run
+from torsweep.engines.shadow import run
+from torsweep.engines.shadow import tools as shadow_tools
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
+from torsweep.engines.tor_tables import Cost
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 
@@ -59,24 +60,24 @@ def test_a_run_that_shadow_cannot_run_is_refused(run_directory, changes, message
 
 
 def test_rates_that_are_mixed_up_are_refused(tools):
-    right = {"down": 0.93 * preflight.DOWN_BYTES_PER_S, "up": 0.97 * preflight.UP_BYTES_PER_S}
-    preflight.check(right, tools)
+    right = {"down": 0.93 * shadow_tools.DOWN_BYTES_PER_S, "up": 0.97 * shadow_tools.UP_BYTES_PER_S}
+    shadow_tools.check_rates(right, tools)
     mixed_up = {**right, "up": right["down"]}
     with pytest.raises(TorsweepError, match=r"wrong rates: 0\.25 MB/s up were asked for, 0\.930 MB/s"):
-        preflight.check(mixed_up, tools)
+        shadow_tools.check_rates(mixed_up, tools)
 
 
 def test_the_preflight_of_a_version_is_kept(tools, tmp_path, monkeypatch):
-    measured = {"down": 0.95 * preflight.DOWN_BYTES_PER_S, "up": 0.95 * preflight.UP_BYTES_PER_S}
+    measured = {"down": 0.95 * shadow_tools.DOWN_BYTES_PER_S, "up": 0.95 * shadow_tools.UP_BYTES_PER_S}
     calls = []
 
     def measure(_: ShadowTools) -> dict[str, float]:
         calls.append(1)
         return measured
 
-    monkeypatch.setattr(preflight, "measure", measure)
+    monkeypatch.setattr(shadow_tools, "measure_rates", measure)
     for _ in range(2):
-        assert preflight.require_preflight(tools, _say, tmp_path / "kept") == measured
+        assert shadow_tools.require_preflight(tools, _say, tmp_path / "kept") == measured
     assert len(calls) == 1
 
 
@@ -147,29 +148,3 @@ def test_other_settings_are_simulated(run_directory, simulated):
         run.run_shadow(run_directory, ShadowSettings(), _say)
     run.run_shadow(run_directory, ShadowSettings(latency_floor_us=6_000), _say)
     assert simulated() == ["simulate", "read", "simulate", "read"]
-
-
-def test_tables_are_read_again_without_a_simulation(run_directory, simulated):
-    with pytest.raises(InputError, match=r"simulated\.json: no such file"):
-        run.read_again(run_directory)
-    with pytest.raises(InputError, match="is cut off"):
-        run.run_shadow(run_directory, ShadowSettings(), _say)
-    run.read_again(run_directory)
-    assert simulated() == ["simulate", "read", "read"]
-    file = run_directory / "run.json"
-    file.write_text(file.read_text() + "\n")
-    with pytest.raises(InputError, match=r"simulated\.json: is of another run than run\.json"):
-        run.read_again(run_directory)
-
-
-def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(run_directory, simulated):
-    file = run_directory / "run.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "tracing": {"hosts": ["relay1"]}}))
-    record = {"run_sha256": sha256_of_file(file)}
-    (run_directory / "shadow").mkdir()
-    (run_directory / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
-    (run_directory / "provenance.json").write_text("{}")
-    with pytest.raises(InputError, match=r"relay1/cells\.ring: is gone: .*without tracing, or .*--keep-logs"):
-        run.read_again(run_directory)
-    assert simulated() == []
-    assert (run_directory / "provenance.json").exists()

@@ -20,9 +20,9 @@ from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.tornet import write_tornet_run
 from torsweep.errors import InputError
-from torsweep.network import tornet_directory
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.tornet import read_tornet
+from torsweep.network.tornet import write_tornet as write_network_of
 from torsweep.provenance import sha256_of_file
 
 TEMPLATE = "template/hosts"
@@ -38,7 +38,7 @@ def tornet(tmp_path: Path) -> Path:
 def given_run(tmp_path: Path, tornet: Path) -> RunSpec:
     counts = {"relays": 4, "web_clients": 0, "bulk_clients": 0, "servers": 2}
     config = NetworkConfig.model_validate({"tornettools": [str(tornet)], **counts})
-    tornet_directory.write_tornet(config, 3, tmp_path / "network")
+    write_network_of(config, 3, tmp_path / "network")
     experiment = load_experiment("refill_sweep", {"warm_up": "3 min"})
     settings = run_settings(experiment, "shadow", "today", experiment.variant(""))
     return RunSpec(

@@ -21,11 +21,9 @@ from typing import Any
 
 from torsweep import __version__
 from torsweep.config.features import counted_features
-from torsweep.engines.arrival import settings_frame
-from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
+from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
-from torsweep.engines.contract import Say, tor_working_bytes
-from torsweep.engines.costs import costs_frame, resident_bytes
+from torsweep.engines.contract import LINKS_FILE, PACKETS_FILE, Say, tor_working_bytes
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.read import (
     Links,
@@ -38,18 +36,17 @@ from torsweep.engines.emulation.read import (
     streams_frame,
     wire_frame,
 )
-from torsweep.engines.emulation.rights import cores_claimed
+from torsweep.engines.emulation.rights import FILES_PER_HOST, EmulationTools, cores, cores_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
+from torsweep.engines.emulation.run.downloads import REQUEST_HEADER
 from torsweep.engines.emulation.run.measuring import MeasuredRun, measure
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import NotReady, ProcessSet, orderly_end
-from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
-from torsweep.engines.emulation.tools import FILES_PER_HOST, EmulationTools, cores
+from torsweep.engines.host_tors import settings_frame
 from torsweep.engines.paths import common_paths
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, clear_results, read_prepared, write_provenance
-from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
 from torsweep.engines.table_schema import (
     CIRCUITS,
     COSTS,
@@ -62,7 +59,7 @@ from torsweep.engines.table_schema import (
     WIRE,
     write_table,
 )
-from torsweep.engines.vegas_log import round_trips_frame
+from torsweep.engines.tor_tables import costs_frame, resident_bytes, round_trips_frame
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network

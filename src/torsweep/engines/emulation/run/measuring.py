@@ -19,22 +19,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torsweep.engines.costs import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory import ProcessLayout
+from torsweep.engines.emulation.run.control import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.downloads import (
     Download,
     DownloadOrder,
     LoopbackPort,
     SocksError,
     connect,
+    request,
 )
-from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
-from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.hosts import SERVER_PORT, server_name
 from torsweep.engines.run_spec import RunTraffic
+from torsweep.engines.tor_tables import Cost, cost_of
 from torsweep.network.model import Client
 from torsweep.units import SECOND_NS
 

@@ -24,18 +24,18 @@ from torsweep.engines.emulation.directory import Identities, Place, ProcessLayou
 from torsweep.engines.emulation.run.control import (
     ENOUGH_PERCENT,
     POLL_S,
+    ClientFollower,
     Control,
+    Unfollowed,
     bootstrap_percent,
     consensus_relays,
     known_relays,
     open_control,
     wait_s,
 )
-from torsweep.engines.emulation.run.downloads import LoopbackPort
-from torsweep.engines.emulation.run.follower import ClientFollower, Unfollowed
+from torsweep.engines.emulation.run.downloads import LoopbackPort, servers_command
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import STALLED_S, Child, NotReady, ProcessSet, some_of, until
-from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from torsweep.engines.emulation.rights import CLONE_NEWNET
 from torsweep.engines.emulation.run.control import POLL_S
 from torsweep.errors import TorsweepError
-
-CLONE_NEWNET = 0x40000000
 
 
 def enter(namespace: str | Path) -> None:

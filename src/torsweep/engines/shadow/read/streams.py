@@ -17,12 +17,10 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.traffic import ONION_SUFFIX
-from torsweep.engines.shadow.layout import Layout
-from torsweep.engines.shadow.read.circuits import stream_growth
 from torsweep.engines.shadow.read.logs import Log
-from torsweep.engines.shadow.read.oniontrace import Events
+from torsweep.engines.shadow.read.oniontrace import Events, stream_growth
 from torsweep.engines.shadow.read.tgen import Steps, TgenLog
-from torsweep.engines.shadow.read.traces import Clock
+from torsweep.engines.shadow.simulate import Clock, Layout
 from torsweep.engines.shadow.traffic import is_end, number_of, user_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError

@@ -1,4 +1,4 @@
-"""The tables of a Shadow run, from the logs of its hosts.
+"""The tables of a Shadow run, from the logs of its hosts and, where it traces, from rings and captures.
 
 In: a run directory and the folder of Shadow's files with layout.json. Out: the tables, and counters for
 provenance. Times count from the opening of the clients' window, as in every engine.
@@ -6,7 +6,7 @@ provenance. Times count from the opening of the clients' window, as in every eng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,22 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.features import counted_features
+from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
+from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
+from torsweep.engines.cell_ring import RING_FILE, write_cells
+from torsweep.engines.hosts import address
 from torsweep.engines.paths import common_paths
-from torsweep.engines.run_spec import read_run
-from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, read_layout
-from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
-from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace, relay_rows, telling_logs
+from torsweep.engines.shadow.read.oniontrace import (
+    Events,
+    circuit_rows,
+    read_oniontrace,
+    relay_rows,
+    telling_logs,
+    tor_streams,
+    traced_downloads,
+)
 from torsweep.engines.shadow.read.streams import (
     all_downloads,
     progress_rows,
@@ -29,7 +39,7 @@ from torsweep.engines.shadow.read.streams import (
     unfinished_downloads,
 )
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
-from torsweep.engines.shadow.read.traces import Clock
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Clock, Layout, captured_hosts, read_layout
 from torsweep.engines.table_schema import (
     CIRCUITS,
     OUTCOMES,
@@ -40,8 +50,10 @@ from torsweep.engines.table_schema import (
     STREAMS,
     write_table,
 )
-from torsweep.engines.vegas_log import VEGAS_LOG, round_trips_frame
+from torsweep.engines.tor_tables import VEGAS_LOG, round_trips_frame
 from torsweep.errors import InputError
+from torsweep.network.model import read_network
+from torsweep.units import SECOND_NS
 
 GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""
@@ -170,3 +182,60 @@ def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
         "unfinished_of_unknown_bytes": unfinished["bytes_got"].null_count(),
         "used_circuits_of_unknown_path": used["path"].null_count(),
     }
+
+
+CAPTURE_FILE = "eth0.pcap"
+"""What Shadow calls the capture of a host's interface; that of the host's own is ``lo.pcap``."""
+
+_ANSWER_HEADER_BYTES = 62
+"""Before the payload of an answer, TGen 1.1.2 sends its password, and a line with the version of its
+protocol, the host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
+
+
+def answer_header_bytes(server: str) -> int:
+    """How many bytes the TGen of ``server`` sends before what was asked for."""
+    return _ANSWER_HEADER_BYTES + len(server)
+
+
+def read_captures(
+    hosts: Path, names: Iterable[str], addresses: Mapping[str, str], zero_ns: int
+) -> tuple[Captures, dict[str, int]]:
+    """The captures of ``names`` in the folder ``hosts``; the run begins ``zero_ns`` after Shadow does.
+
+    Raises InputError for a capture that is missing, none, or has a clock that goes back.
+    """
+    segments: dict[str, pl.DataFrame] = {}
+    counts: dict[str, int] = {}
+    for name in names:
+        frame, unused = read_pcap(hosts / name / CAPTURE_FILE)
+        segments[name] = frame.with_columns(pl.col("time_ns") - zero_ns)
+        counts = {reason: counts.get(reason, 0) + count for reason, count in unused.items()}
+    return captures_of(segments, addresses, "packets"), counts
+
+
+def _rings(run: RunSpec, folder: Path) -> dict[str, Path]:
+    hosts = run.tracing.hosts if run.tracing else ()
+    return {host: folder / HOSTS_FOLDER / host / RING_FILE for host in hosts}
+
+
+def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int) -> dict[str, Any]:
+    """Write the tables of a traced run, whose pairs of hosts are ``least_one_way_ns`` apart or more.
+
+    All hosts of a simulation have one clock. Raises InputError for a ring or a capture that is not whole.
+    """
+    run = read_run(run_directory)
+    if run.tracing is None:
+        return {"tracing": {}}
+    layout, rings = read_layout(folder), _rings(run, folder)
+    traced = {"tracing": write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)}
+    network_directory = run_directory / run.network
+    network, _ = read_network(network_directory, latency=False)
+    captured = captured_hosts(run.tracing, network)
+    if not captured:
+        write_no_breakdown(run_directory)
+        return traced
+    names = {address(node): name for name, node in network.node_of.items()}
+    captures, unused = read_captures(folder / HOSTS_FOLDER, captured, names, layout.bootstrap_ns)
+    seen = Seen(captures, least_one_way_ns, answer_header_bytes)
+    document = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
+    return {**traced, **document, "captures": {**unused, **document["captures"]}}

@@ -20,15 +20,20 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION
-from torsweep.engines.shadow.layout import Layout
-from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
 from torsweep.engines.shadow.read.logs import TEXT, Log, find_logs, numbers, parse_logs, time_us, words
-from torsweep.engines.shadow.read.oniontrace import HALF_SECOND_US, Events, read_oniontrace, relay_rows
+from torsweep.engines.shadow.read.oniontrace import (
+    HALF_SECOND_US,
+    Events,
+    circuit_rows,
+    read_oniontrace,
+    relay_rows,
+    tor_streams,
+    traced_downloads,
+)
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tables import by_client, circuits_frame
 from torsweep.engines.shadow.read.tgen import TgenLog, read_tgen
-from torsweep.engines.shadow.read.traces import Clock
-from torsweep.engines.shadow.simulate import EPOCH_S
+from torsweep.engines.shadow.simulate import EPOCH_S, Clock, Layout
 from torsweep.engines.table_schema import (
     CIRCUITS,
     COSTS,
@@ -174,7 +179,7 @@ def tables_of(read: HostLogs) -> tuple[dict[TableSchema, pl.DataFrame], int]:
 
 
 def _end_us(read: HostLogs) -> int:
-    """The end of the last second of which anything is told."""
+    """The end of the last second with a line in any log."""
     times = [
         read.tgen.downloads["ended_us"].max(),
         read.tgen.growth["time_us"].max(),
@@ -238,7 +243,7 @@ def _circuits(read: HostLogs, clock: Clock) -> pl.DataFrame:
 
 
 def _received(streams: pl.DataFrame, read: HostLogs, clock: Clock) -> pl.DataFrame:
-    """What perf clients received, as TGen told of it while it came; what the TGen of Markov clients read."""
+    """Bytes that perf clients received, as TGen logged them; those that the TGen of Markov clients read."""
     key = ["log", "id"]
     kinds = streams.filter(pl.col("kind") != MARKOV).select(*key, "kind")
     whole = read.tgen.downloads.select(*key, "bytes_got", time_us="ended_us")

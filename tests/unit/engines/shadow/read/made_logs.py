@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.synthetic import Size, write_run
-from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Layout
 
 EPOCH_S = 946_684_800
 BOOTSTRAP_S = 100

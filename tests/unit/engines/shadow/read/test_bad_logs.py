@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engines.shadow.read.made_logs import Download, Scene, carried, event, tgen_opening
-from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER
 from torsweep.errors import InputError
 
 TWO = [Download(1, 0.0), Download(2, 6.25)]

@@ -19,8 +19,8 @@ from tests.unit.engines.shadow.read.made_logs import (
     tgen_opening,
 )
 from torsweep.engines.run_spec import RunTables, read_run
-from torsweep.engines.shadow.layout import compress_logs
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.simulate import compress_logs
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, ROUND_TRIPS, validate
 from torsweep.errors import InputError
 

@@ -19,7 +19,7 @@ from tests.unit.engines.shadow.read.made_logs import (
     tgen_opening,
 )
 from torsweep.engines.shadow.read import write_tables
-from torsweep.engines.shadow.read.circuits import BEFORE_PAYLOAD_BYTES
+from torsweep.engines.shadow.read.oniontrace import BEFORE_PAYLOAD_BYTES
 from torsweep.engines.table_schema import STREAMS, validate
 
 

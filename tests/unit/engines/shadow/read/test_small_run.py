@@ -14,12 +14,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.engines.shadow.layout import HOSTS_FOLDER, read_layout
 from torsweep.engines.shadow.read import logs, write_tables
-from torsweep.engines.shadow.read.circuits import tor_streams, traced_downloads
-from torsweep.engines.shadow.read.oniontrace import read_oniontrace
+from torsweep.engines.shadow.read.oniontrace import read_oniontrace, tor_streams, traced_downloads
 from torsweep.engines.shadow.read.streams import all_downloads, unfinished_downloads
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, read_layout
 
 SMALL_RUN = Path(__file__).parent / "small_run"
 TABLES = ("streams", "relays", "circuits", "received", "round_trips")
