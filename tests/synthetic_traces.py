@@ -8,7 +8,6 @@ that is taken for another shows.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -28,16 +27,8 @@ CELL_BYTES, RECORD_BYTES, HANDSHAKE_BYTES, ANSWER_BYTES = 514, 543, 3_000, 996
 ONE_WAY_NS = 20_000_000
 SECOND_NS = 1_000_000_000
 
-Shown = Callable[[str, int], int]
-"""What the clock of a host shows at a time, both in ns."""
-
 Spent = list[tuple[str, str, int]]
 """Place, part and duration of each piece of a way, in order."""
-
-
-def the_time(_: str, time_ns: int) -> int:
-    """A clock that is right."""
-    return time_ns
 
 
 def one_way_ns(sender: str, receiver: str) -> int:
@@ -70,25 +61,23 @@ class Made:
             one_way_ns,
         )
 
-    def cells_frame(self, shown: Shown = the_time) -> pl.DataFrame:
-        """The ``cells`` table, by what the clock of each host shows."""
-        cells = [row | {"time_ns": shown(row["host"], row["time_ns"])} for row in self.cells]
-        return pl.DataFrame(cells, schema=CELLS.polars)
+    def cells_frame(self) -> pl.DataFrame:
+        """The ``cells`` table."""
+        return pl.DataFrame(self.cells, schema=CELLS.polars)
 
-    def captures(self, shown: Shown = the_time) -> Captures:
-        """The packets as both ends captured them, each by its clock."""
+    def captures(self) -> Captures:
+        """The packets as both ends captured them."""
         numbered = [row | {"number": row["offset"] + (row["payload_bytes"] > 0)} for row in self.packets]
         columns = ("from_host", "from_port", "to_host", "to_port", "number", "payload_bytes", "flags")
-        ends = {"sent_ns": "from_host", "done_ns": "to_host"}
         both = [
             pl.DataFrame(
                 [
-                    {name: row[name] for name in columns} | {"time_ns": shown(row[host], row[time])}
+                    {name: row[name] for name in columns} | {"time_ns": row[time]}
                     for row in numbered
                     if time == "sent_ns" or row["fate"] == "delivered"
                 ]
             )
-            for time, host in ends.items()
+            for time in ("sent_ns", "done_ns")
         ]
         return Captures(both[0], both[1], "bytes", 0)
 

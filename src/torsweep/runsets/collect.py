@@ -70,7 +70,7 @@ from torsweep.storage.manifest import changed_since, with_table_checksums
 NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS, SETTINGS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""
 
-CHECKS = ("followed_downloads", "clocks")
+CHECKS = ("followed_downloads",)
 """What the tables of a plan say of a run beside its rows."""
 
 

@@ -1,9 +1,8 @@
-"""What followed downloads waited for until their first and their last byte, and whether that can be trusted.
+"""What followed downloads waited for until their first and their last byte.
 
 In: the breakdown of a plan (:mod:`torsweep.config.tracing` has its words). Out: breakdown.csv,
 breakdown_groups.csv, breakdown_runs.csv, breakdown_time.csv and breakdown_path.csv; and, from what the
-engines' provenance has of it, breakdown_counts.csv (how many followed downloads could be joined) and
-breakdown_clocks.csv (the hosts' clocks).
+engines' provenance has of it, breakdown_counts.csv (how many followed downloads could be joined).
 
 The parts of a byte's way add up to its time exactly, and so do their means: whoever sums rows of a slice over
 legs, places or parts gets the mean of that sum. A slice holds the downloads of a run whose time to that byte
@@ -197,25 +196,12 @@ def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return frame.sort(by)
 
 
-CLOCK_COLUMNS = ("host", "against", "verdict", "messages", "offset_us", "drift_ppm", "uncertainty_us")
-
-
 def download_counts(tables: PlanTables) -> list[dict[str, Any]]:
     """A row for each run and outcome: ``followed``, ``first_bytes``, ``whole``, and the reasons why not."""
     return [
         {**run, "outcome": outcome, "downloads": count}
         for run, checks in _checks(tables)
         for outcome, count in checks.get("followed_downloads", {}).items()
-    ]
-
-
-def clock_checks(tables: PlanTables) -> list[dict[str, Any]]:
-    """A row for each run and host: its clock against that of a host before it, as messages between them
-    tell."""
-    return [
-        {**run, **{column: clock.get(column) for column in CLOCK_COLUMNS}}
-        for run, checks in _checks(tables)
-        for clock in checks.get("clocks", ())
     ]
 
 
@@ -250,21 +236,16 @@ def _in_summary(analysis: Analysis, runs: pl.DataFrame) -> list[TextTable]:
 
 
 def _joined(tables: PlanTables) -> list[str]:
-    """How many followed downloads are in the table, and what was found of the clocks behind it."""
+    """How many followed downloads are in the table."""
     joined: Counter[str] = Counter()
     for row in download_counts(tables):
         joined[row["outcome"]] += row["downloads"]
     if not joined:
         return []
-    text = (
+    return [
         f"Of {joined['followed']} followed downloads, {joined['first_bytes']} with a first byte and "
         f"{joined['whole']} with a last one were joined; why others were not: breakdown_counts.csv."
-    )
-    clocks = Counter(row["verdict"] for row in clock_checks(tables))
-    if not clocks:
-        return [text]
-    verdicts = ", ".join(f"{clocks[verdict]} {verdict}" for verdict in sorted(clocks))
-    return [f"{text} Clocks of hosts, compared by their messages: {verdicts} (breakdown_clocks.csv)."]
+    ]
 
 
 BYTE_COLUMNS = KIND_COLUMN | texts("first or last byte of the answer", "byte")
@@ -344,14 +325,4 @@ BREAKDOWN_COUNTS = of_breakdown(
     "followed downloads of one run: joined to a first or last byte, or why not",
     KNOB_COLUMNS | SEED_COLUMN | texts("what became of them", "outcome") | FOLLOWED_COLUMN,
     lambda analysis: download_counts(analysis.tables),
-)
-BREAKDOWN_CLOCKS = of_breakdown(
-    "breakdown_clocks",
-    "a host's clock in one run, against that of another host; null: no estimate",
-    KNOB_COLUMNS
-    | SEED_COLUMN
-    | texts("the host, the other host, and what was found", "host", "against", "verdict")
-    | counts("messages between the two", "messages")
-    | numbers("how far the clock is ahead, drifts, and how wrong that may be", *CLOCK_COLUMNS[4:]),
-    lambda analysis: clock_checks(analysis.tables),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from tests.synthetic_traces import Made, made
 from torsweep.engines.breakdown.cells import FAILURES
-from torsweep.engines.breakdown.join import join
+from torsweep.engines.breakdown.join import Seen, join, packets_of
 from torsweep.engines.table_schema import BREAKDOWN, validate
 
 
@@ -27,6 +27,19 @@ def test_every_piece_of_a_made_trace_is_found(tmp_path, lost):
     assert counts == dict.fromkeys(counts, 0) | {"followed": 3, "first_bytes": 3, "whole": 3}
     for (stream, byte), spent in trace.spent.items():
         assert pieces(frame, stream, byte) == [piece for piece in spent if piece[2]]
+
+
+def test_captures_of_hosts_say_the_same_as_links_that_saw_the_packets():
+    trace = made(3, lost=True)
+    packets, unused = packets_of(Seen(trace.captures()))
+    assert {unused[reason] for reason in ("unknown_host", "no_opening", "reused", "gap")} == {0}
+    assert unused["sent_again"] > 0 == unused["came_again"]
+    by_captures, by_links = (
+        join(each, trace.streams_frame(), 1)
+        for each in (replace(trace.trace(), packets=packets), trace.trace())
+    )
+    assert by_captures[0].equals(by_links[0])
+    assert by_captures[1] == by_links[1] and by_captures[1]["whole"] == 3
 
 
 def test_a_sample_is_chosen_by_name():

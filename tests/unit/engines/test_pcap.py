@@ -162,11 +162,3 @@ def test_packets_that_come_a_second_time_are_counted(tmp_path: Path) -> None:
     sent, came = [(1, opening), (3, data), (9, data)], [(2, opening), (8, data), (14, data)]
     _, counts = join_captures(read(tmp_path, client=sent, server=came))
     assert counts == NONE | {"packets": 2, "sent_again": 1, "came_again": 1}
-
-
-def test_only_packets_that_were_sent_and_came_once_say_something_of_clocks(tmp_path: Path) -> None:
-    once, twice = packet(THERE, 2, 100), packet(THERE, 3, 100)
-    captures = read(
-        tmp_path, client=[(5, once), (6, twice), (7, twice)], server=[(2, once), (9, twice), (9, twice)]
-    )
-    assert captures.messages().rows() == [("client", "server", 5, 2)]

@@ -144,20 +144,17 @@ def test_a_share_is_of_the_networks_of_its_level():
     assert [list(question.values) for question in claim.questions(analysis, levels)] == [[0.3, 0.3]]
 
 
-def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path):
+def test_what_a_run_says_of_its_joins_comes_to_the_summary(tmp_path):
     size = Size(web_clients=20, bulk_clients=10, relays=2, warm_up_s=10, duration_s=60)
     followed = load_experiment(EXPERIMENTS / "refill_waits")
     runs = write_sweep(tmp_path / "runs", followed.plan("main").knobs, [1], size, "refill_waits")
-    clock = {"host": "relay2", "against": "relay1", "messages": 90, "verdict": "shared"}
-    clock |= {"offset_us": 12.5, "drift_ppm": 0.25, "uncertainty_us": 40_000.0}
-    unknown = {"host": "web1", "against": "relay1", "messages": 3, "verdict": "unknown", "reason": "too few"}
     for run in runs:
         document = json.loads((run / "provenance.json").read_text())
         document["followed_downloads"] = {"followed": 9, "first_bytes": 8, "whole": 7, "no_record": 1}
-        (run / "provenance.json").write_text(json.dumps({**document, "clocks": [clock, unknown]}))
+        (run / "provenance.json").write_text(json.dumps(document))
     tables = gathered(runs, tmp_path)
     summary = summarize(tables, followed)
-    counts, clocks = summary["breakdown_counts"], summary["breakdown_clocks"]
+    counts = summary["breakdown_counts"]
     assert len(counts) == 4 * len(runs)
     assert dict(counts.group_by("outcome").agg(pl.col("downloads").min()).iter_rows()) == {
         "followed": 9,
@@ -165,12 +162,8 @@ def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path):
         "whole": 7,
         "no_record": 1,
     }
-    assert clocks["verdict"].value_counts(sort=True)["count"].to_list() == [len(runs), len(runs)]
-    assert clocks.filter(pl.col("verdict") == "unknown")["offset_us"].null_count() == len(runs)
-    assert (clocks.filter(pl.col("verdict") == "shared")["uncertainty_us"] == 40_000.0).all()
     text, many = str(shown_summary(summary).tables), len(runs)
     assert f"Of {9 * many} followed downloads, {8 * many} with a first byte and {7 * many}" in text
-    assert f"{many} shared, {many} unknown" in text
 
 
 def test_figures_that_need_followed_downloads_say_so():

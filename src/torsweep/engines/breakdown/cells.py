@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.tracing import POINTS, Point
-from torsweep.engines.breakdown.clocks import MESSAGES
 
 FAILURES: Mapping[str, str] = {
     "no_begin": "the exit saw no BEGIN that fits",
@@ -24,7 +23,6 @@ FAILURES: Mapping[str, str] = {
     "no_channel": "a channel is not in the list, or more than one fits",
     "no_record": "a cell lacks a record at a place on its way",
     "no_packet": "no packet that was delivered has the bytes of the cell",
-    "no_clock": "the clocks of two hosts contradict each other, and cannot be converted to one",
     "out_of_order": "times contradict each other by more than a clock may",
 }
 """Each reason, and what it says."""
@@ -133,22 +131,6 @@ class Cells:
         peer = self._peer(host, read["channel"])
         return other, self._tables[other, "flush"].at_offset(peer, read["tls_offset"])
 
-    def messages(self) -> pl.DataFrame:
-        """The cells that one traced relay wrote and another one read: when they went to the one's output
-        buffer, and when they were taken from the other's input buffer."""
-        frames = [pl.DataFrame(schema=MESSAGES)]
-        for host, channel in self._channels:
-            try:
-                other, peer = self.other(host, channel), self._peer(host, channel)
-            except Failure:
-                continue
-            ends = self._tables[host, "outbuf"].ends(channel, "left_ns")
-            read = self._tables[other, "inbuf"].ends(peer, "came_ns")
-            both = ends.join(read, on="tls_offset")
-            hosts = pl.lit(host).alias("from_host"), pl.lit(other).alias("to_host")
-            frames.append(both.select(*hosts, "left_ns", "came_ns"))
-        return pl.concat(frames)
-
     def _peer(self, host: str, channel: int) -> int:
         """The number that the other end has for ``channel`` of ``host``."""
         other, channel_row = self.other(host, channel), self._channels[host, channel]
@@ -195,10 +177,6 @@ class _PointRecords:
         if place == len(self._keys) or self._keys[place] != key:
             raise Failure("no_record")
         return self._frame.row(int(self._by_offset["row"][place]), named=True)
-
-    def ends(self, channel: int, time: str) -> pl.DataFrame:
-        records = self._frame.filter(pl.col("channel") == channel, pl.col("tls_offset") >= 0)
-        return records.select("tls_offset", pl.col("time_ns").alias(time))
 
     def of_command(self, relay_command: int) -> pl.DataFrame:
         return self._frame.filter(pl.col("relay_command") == relay_command).sort("time_ns", "cell")

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from torsweep.engines.breakdown.cells import FAILURES, CellRecord, Cells, Failure
-from torsweep.engines.breakdown.clocks import Clocks
 from torsweep.engines.breakdown.passing import (
     SLACK_NS,
     Direction,
@@ -32,8 +33,12 @@ from torsweep.engines.breakdown.passing import (
     over_link,
     through_relay,
 )
+from torsweep.engines.breakdown.pcap import Captures, join_captures
+from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
+from torsweep.engines.hosts import address
 from torsweep.engines.paths import PLACES_OF_A_PATH
-from torsweep.engines.table_schema import BREAKDOWN
+from torsweep.engines.table_schema import BREAKDOWN, STREAMS, write_table
+from torsweep.network.model import read_network
 
 BEGIN, DATA, END, CONNECTED = 1, 2, 3, 4
 """Relay commands (tor-spec 6.1)."""
@@ -46,14 +51,13 @@ class Trace:
     """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver.
 
     ``before_answer`` takes the name of a server: how many bytes it sends before those that were asked for.
-    ``clocks`` is what was found about the hosts' clocks; all times are by one of them.
+    All hosts have one clock.
     """
 
     cells: Cells
     packets: Packets
     one_way_ns: Callable[[str, str], int]
     before_answer: Callable[[str], int] = lambda _: 0
-    clocks: Clocks = field(default_factory=lambda: Clocks(()))
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Begun:
 
 def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame, dict[str, int]]:
     """The table and the counts; one download in ``one_in`` is followed, chosen by its name."""
-    begun = _Begins(list(_begun(trace)) if trace.clocks.whole else [], streams)
+    begun = _Begins(list(_begun(trace)), streams)
     rows: list[dict[str, Any]] = []
     counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *FAILURES), 0)
     for stream in streams.iter_rows(named=True):
@@ -170,8 +174,6 @@ class _Begins:
 def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str, Way]:
     start_ns = stream["start_us"] * 1000
     connected_ns = start_ns + stream["socks_reply_us"] * 1000
-    if not trace.clocks.whole:
-        raise Failure("no_clock")
     at_exit = begun.of(stream)
     connected, request, answers = _exchange(trace, at_exit)
     way = Way(start_ns)
@@ -341,3 +343,54 @@ def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Li
     name = "-".join(sorted((sends[0], receives[0]), key=order.index))
     one_way_ns = trace.one_way_ns(sends[1], receives[1])
     return Link(name, sends[1], sends[0], receives[1], one_way_ns)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The packets that an engine recorded between hosts, with times of the run.
+
+    ``packets`` are those that linkem wrote down by one clock, or the hosts' own captures. A pair of hosts is
+    never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`.join.Trace`.
+    """
+
+    packets: pl.DataFrame | Captures
+    least_one_way_ns: int = 0
+    before_answer: Callable[[str], int] = lambda _: 0
+
+
+def write_breakdown(
+    run_directory: Path, network_directory: Path, rings: Mapping[str, Path], seen: Seen, one_in: int
+) -> dict[str, Any]:
+    """Follow one download in ``one_in`` and write the table; what provenance.json has of it.
+
+    Raises InputError for a file that is not whole.
+    """
+    network, latencies = read_network(network_directory)
+    nodes = network.node_of
+
+    @cache
+    def one_way_ns(sender: str, receiver: str) -> int:
+        rtt_us = int(latencies.between(nodes[sender], nodes[receiver]))
+        return max(rtt_us * 1000 // 2, seen.least_one_way_ns)
+
+    channels = pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items())
+    names = {address(node): name for name, node in nodes.items()}
+    cells = Cells(scan_cells(run_directory).collect(), channels, names)
+    packets, unused = packets_of(seen)
+    trace = Trace(cells, packets, one_way_ns, seen.before_answer)
+    frame, counts = join(trace, pl.read_parquet(run_directory / STREAMS.file), one_in)
+    write_table(run_directory, BREAKDOWN, frame)
+    return {"followed_downloads": counts, **({"captures": unused} if unused else {})}
+
+
+def packets_of(seen: Seen) -> tuple[Packets, dict[str, int]]:
+    """The packets, and how many captured ones are not among them, by reason."""
+    if not isinstance(seen.packets, Captures):
+        return Packets(seen.packets), {}
+    packets, unused = join_captures(seen.packets)
+    return Packets(packets), unused
+
+
+def write_no_breakdown(run_directory: Path) -> None:
+    """Write the table without rows: no download was followed."""
+    write_table(run_directory, BREAKDOWN, pl.DataFrame(schema=BREAKDOWN.polars))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.engines.breakdown.clocks import Clocks
 from torsweep.engines.breakdown.passing import SYN
 from torsweep.errors import InputError
 
@@ -163,29 +162,15 @@ def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints)
 class Captures:
     """What the captures of several hosts hold: segments as they left, and as they came.
 
-    Both have the ends by name, and ``time_ns`` by the clock of the host whose capture it is: the sender's in
-    ``sent``, the receiver's in ``came``. ``numbers`` says what TCP's numbers count, ``unknown_host`` how many
-    segments are from or to an address of none of these hosts.
+    Both have the ends by name, and ``time_ns``: in ``sent`` when the sender captured it, in ``came`` when the
+    receiver did. ``numbers`` says what TCP's numbers count, ``unknown_host`` how many segments are from or to
+    an address of none of these hosts.
     """
 
     sent: pl.DataFrame
     came: pl.DataFrame
     numbers: Numbering
     unknown_host: int
-
-    def messages(self) -> pl.DataFrame:
-        """The packets that were sent once and came once, as :data:`.clocks.MESSAGES`."""
-        once = [frame.filter(pl.len().over(_SAME) == 1) for frame in (self.sent, self.came)]
-        return (
-            once[0]
-            .join(once[1], on=_SAME, suffix="_came")
-            .select("from_host", "to_host", left_ns=pl.col("time_ns"), came_ns=pl.col("time_ns_came"))
-        )
-
-    def by_one(self, clocks: Clocks) -> Captures:
-        """The captures with all times by one clock."""
-        sent = clocks.by_one(self.sent, "from_host", "time_ns")
-        return replace(self, sent=sent, came=clocks.by_one(self.came, "to_host", "time_ns"))
 
 
 def captures_of(
@@ -211,7 +196,7 @@ def captures_of(
 
 
 def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table of packets between the hosts of ``captures``, by one clock, and the counts.
+    """The table of packets between the hosts of ``captures``, and the counts.
 
     It has openings and packets with payload; acknowledgements alone carry nothing that anybody follows.
     """
