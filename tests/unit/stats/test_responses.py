@@ -31,7 +31,7 @@ NETWORKS = 6
 def made_from(slopes: np.ndarray, points: int = 16) -> Analysis:
     """Log times of 1 + slope · y + 0.5 (x − 0.4)² + 0.1 x y, x for the interval and y for load."""
     rows = []
-    for setting in range_settings(RANGES, "sobol", points, BASELINE):
+    for setting in range_settings(RANGES, points, BASELINE):
         x, y = (RANGES[knob].place_of(level) for knob, level in setting.items())
         for seed, slope in enumerate(slopes):
             log = 1 + slope * y + 0.5 * (x - 0.4) ** 2 + 0.1 * x * y
