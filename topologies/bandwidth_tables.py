@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torsweep.network.bandwidth_import import table_of_regions
-from torsweep.network.clients import write_bandwidth
+from torsweep.network.clients import table_of_regions, write_bandwidth
 
 _CLUSTER = re.compile(r'<cluster id="(\w{4})" bandwidthdown="(\d+)" bandwidthup="(\d+)"')
 _FALLBACK_CLUSTERS = ("A1A1", "A2A2", "APAP", "EUEU", "AQAQ")

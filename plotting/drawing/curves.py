@@ -76,7 +76,9 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     caption = source.caption(*notes, *left_out, about_bands)
     kinds = [kind for kind in kinds if kind not in missing]
     if not kinds:
-        return nothing(f"In a network, no download got its {_byte(metric)} in the measured time", points, caption)
+        return nothing(
+            f"In a network, no download got its {_byte(metric)} in the measured time", points, caption
+        )
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption, *left_out)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()

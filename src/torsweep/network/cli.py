@@ -99,7 +99,7 @@ def import_bandwidth(
     out: Annotated[Path, _out(BANDWIDTHS_FOLDER)],
 ) -> None:
     """Import client bandwidths. Use them as client_bandwidth: {file: OUT}."""
-    from torsweep.network.bandwidth_import import import_bandwidth as run
+    from torsweep.network.clients import import_bandwidth as run
 
     _print_imported(file, lambda: run(file, out))
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from torsweep.config.network import InputSource
-from torsweep.network.bandwidth_import import table_of_regions
 from torsweep.network.clients import (
     BANDWIDTH_FILE,
     ClientBandwidth,
     read_bandwidth,
     sample_client_rates,
+    table_of_regions,
     write_bandwidth,
 )
 from torsweep.network.sampling import BANDWIDTH_TABLES, sample_network, source_path
