@@ -5,12 +5,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.synthetic_tornet import RELAYS, write_tornet
+from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_tornet
+from torsweep.config.experiment import load_experiment
+from torsweep.config.network import NetworkConfig
+from torsweep.config.option_bundle import Where
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_settings import run_settings
+from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
+from torsweep.network.model import Network, read_network
 from torsweep.network.tornet import read_tornet, torrc_lines
+from torsweep.network.tornet import write_tornet as write_network_of
 
 SECOND_NS = 10**9
 
@@ -116,3 +125,112 @@ def test_what_is_missing_is_said_in_one_line(folder: Path, damage: Callable[[Pat
     with pytest.raises(InputError) as refused:
         read_tornet(folder)
     assert told in str(refused.value)
+
+
+def config(*folders: Path) -> NetworkConfig:
+    counts = {
+        "relays": 4,
+        "web_clients": 0,
+        "bulk_clients": 0,
+        "servers": 2,
+        "perf_clients": 2,
+        "markov_clients": 1,
+    }
+    return NetworkConfig.model_validate({"tornettools": [str(folder) for folder in folders], **counts})
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """The network directory of a given network."""
+    write_network_of(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
+    return tmp_path / "network"
+
+
+def read(directory: Path) -> Network:
+    return read_network(directory, latency=False)[0]
+
+
+def test_hosts_and_their_rates(directory: Path) -> None:
+    network = read(directory)
+    assert [relay.name for relay in network.relays] == list(RELAYS)
+    assert [relay.consensus_weight for relay in network.relays] == list(RELAYS.values())
+    relay = network.relays[0]
+    assert (relay.rate_bytes_per_s, relay.burst_bytes, relay.capacity_bytes_per_s) == (
+        400_000,
+        800_000,
+        1_000_000,
+    )
+    assert [host.name for host in network.authorities] == list(AUTHORITIES)
+    assert {client.name: client.kind for client in network.clients} == dict(
+        zip(CLIENTS, ("perf", "onion", "markov"), strict=True)
+    )
+    assert [server.name for server in network.servers] == list(SERVERS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "rate", "burst"),
+    [
+        ("BandwidthRate 100 KBytes", 102_400, 800_000),
+        ("BandwidthRate 800 KBits\nBandwidthBurst 1.5 MB", 102_400, 1_572_864),
+        ("BandwidthRate 1MBits", 131_072, 800_000),
+        ("\tbandwidthrate\t100000 # slow", 100_000, 800_000),
+        ('BandwidthRate "100000"', 100_000, 800_000),
+        ("RelayBandwidthRate 100000", 100_000, 100_000),
+        ("RelayBandwidthRate 500000\nRelayBandwidthBurst 600000", 400_000, 600_000),
+    ],
+)
+def test_a_rate_is_read_as_tor_reads_it(tmp_path: Path, lines: str, rate: int, burst: int) -> None:
+    """The network's torrc-defaults have a BandwidthRate of 400000 and a BandwidthBurst of 800000."""
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text(f"{lines}\n")
+    write_network_of(config(folder), 1, tmp_path / "network")
+    relay = read(tmp_path / "network").relays[1]
+    assert (relay.name, relay.rate_bytes_per_s, relay.burst_bytes) == ("relay2exit", rate, burst)
+
+
+def test_a_rate_that_is_none_is_refused(tmp_path: Path) -> None:
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text("BandwidthRate 10 fast\n")
+    with pytest.raises(InputError, match="relay2exit: BandwidthRate: is no number of bytes, got '10 fast'"):
+        write_network_of(config(folder), 1, tmp_path / "network")
+
+
+def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
+    network = read(directory)
+    exits = Where(role="relay", position=("exit", "guard_exit"))
+    assert hosts_of(network, exits, "options", "on") == ("relay1exitguard", "relay2exit")
+
+
+def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
+    folders = [write_tornet(tmp_path / name) for name in ("a", "b")]
+    (folders[1] / "conf/tor.client.torrc").write_text("SocksPort 9051\n")
+    found = []
+    for seed in (1, 2, 3):
+        write_network_of(config(*folders), seed, tmp_path / str(seed))
+        found.append(read(tmp_path / str(seed)).tornettools)
+    assert found[0] == found[2] != found[1]
+
+
+def _prepare(directory: Path, engine: str, variant: str) -> Any:
+    experiment = load_experiment("refill_sweep", {})
+    asked = experiment.variant(variant)
+    settings = run_settings(experiment, engine, "today", asked)
+    return build_run(settings, asked, directory, directory.parent / "run")
+
+
+@pytest.mark.parametrize("engine", ["cellsim", "emulation"])
+def test_other_engines_refuse_it(directory: Path, engine: str) -> None:
+    with pytest.raises(InputError, match=r"only Shadow runs it.*accepted: engine shadow"):
+        _prepare(directory, engine, "")
+
+
+def test_knobs_of_tor_are_not_turned_in_it(directory: Path) -> None:
+    with pytest.raises(InputError, match=r"is nothing that can be changed in a network of tornettools"):
+        _prepare(directory, "shadow", "")
+
+
+def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/bwauthority/v3bw.init.consensus").write_text("946684801\n")
+    with pytest.raises(InputError, match=r"v3bw: relay1exitguard: has no weight"):
+        write_network_of(config(folder), 1, tmp_path / "network")

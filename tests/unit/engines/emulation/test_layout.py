@@ -11,7 +11,7 @@ import pytest
 from tests.small_network import small_network
 from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
-from torsweep.config.eras import tor_settings
+from torsweep.config.eras import ERAS, tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.emulation.directory import (
     AUTHORITY_LINK_BYTES_PER_S,
@@ -20,7 +20,7 @@ from torsweep.engines.emulation.directory import (
     ProcessLayout,
     links_document,
 )
-from torsweep.engines.emulation.tcp import TCP
+from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.hosts import address, paths_text
 from torsweep.engines.paths import PathChooser
 from torsweep.engines.run_spec import UserLines, UserOptions
@@ -228,3 +228,16 @@ def test_arti_chooses_itself_where_there_is_one_path(tmp_path: Path) -> None:
     place.folder.mkdir()
     layout.write_arti(place, identities(layout))
     assert json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"] == []
+
+
+def test_every_era_states_every_setting():
+    assert TCP.keys() == set(ERAS)
+    assert TCP["2012"].settings.keys() == TCP["today"].settings.keys()
+
+
+def test_what_a_kernel_has_not_is_named_and_not_set(tmp_path):
+    there = tmp_path / "net" / "ipv4"
+    there.mkdir(parents=True)
+    (there / "tcp_sack").write_text("1")
+    found, absent = settable({"net.ipv4.tcp_sack": "1", "net.ipv4.tcp_recovery": "0"}, tmp_path)
+    assert (found, absent) == ({"net.ipv4.tcp_sack": "1"}, ["net.ipv4.tcp_recovery"])

@@ -9,11 +9,20 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
+from torsweep.engines.emulation.run.downloads import (
+    PROGRESS_STEP_NS,
+    REQUEST_HEADER,
+    Download,
+    DownloadOrder,
+    answer,
+    request,
+)
 from torsweep.engines.emulation.run.measuring import Generator
 
 SECOND_NS = 10**9
@@ -204,3 +213,29 @@ def test_downloads_of_clients_of_one_tor_are_told_apart():
     assert len({download.tag for download in opened}) == 4
     alone = DownloadOrder(run_spec(), network(*POSITIONS)).open_next(0)
     assert alone.tag == alone.number
+
+
+async def talk(*asked: tuple[int, int]) -> list[int]:
+    """Send requests over one connection; the length of each answer."""
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    lengths = []
+    for request_bytes, answer_bytes in asked:
+        writer.write(request(request_bytes, answer_bytes))
+        lengths.append(len(await reader.readexactly(answer_bytes)))
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    server.close()
+    return lengths
+
+
+def test_answers_have_the_lengths_asked_for_and_nothing_follows():
+    asked = [(REQUEST_HEADER.size, 1), (400, 200_001), (100_000, 65_536)]
+    assert asyncio.run(talk(*asked)) == [1, 200_001, 65_536]
+
+
+def test_a_request_has_the_length_it_says():
+    assert len(request(400, 5)) == 400
+    with pytest.raises(ValueError, match="16 bytes or more"):
+        request(REQUEST_HEADER.size - 1, 5)

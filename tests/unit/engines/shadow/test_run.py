@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +14,12 @@ import pytest
 
 from torsweep.engines.shadow import run
 from torsweep.engines.shadow import tools as shadow_tools
-from torsweep.engines.shadow.simulate import ShadowSettings
+from torsweep.engines.shadow.run import read_starts
+from torsweep.engines.shadow.simulate import ShadowSettings, compress_logs
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
-from torsweep.engines.tor_tables import Cost
+from torsweep.engines.tor_tables import Cost, group_pids, resident_bytes
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 
@@ -148,3 +151,55 @@ def test_other_settings_are_simulated(run_directory, simulated):
         run.run_shadow(run_directory, ShadowSettings(), _say)
     run.run_shadow(run_directory, ShadowSettings(latency_floor_us=6_000), _say)
     assert simulated() == ["simulate", "read", "simulate", "read"]
+
+
+TOR = """Jan 01 00:00:45.000 [notice] Tor 0.4.9.11 running on Linux
+Jan 01 00:00:47.250 [notice] Bootstrapped 75% (enough_dirinfo): Loaded enough directory info to build circuits
+Jan 01 00:00:48.000 [notice] Bootstrapped 100% (done): Done
+"""
+ARTI = """2000-01-01T00:01:15.000Z  INFO arti::subcommands::proxy: Starting Arti 2.7.0 in proxy mode
+2000-01-01T00:01:15.564Z  INFO tor_dirmgr: We have enough information to build circuits.
+"""
+
+
+def test_a_start_ends_when_the_client_can_build_circuits(tmp_path: Path) -> None:
+    logs = {"web1/tor.1000.stdout": TOR, "web2/arti.1000.stderr": ARTI, "web3/tor.1000.stdout": TOR[:60]}
+    for name, text in logs.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(f"{text.rstrip()}\n")
+    assert read_starts(tmp_path, ["web1", "web2", "web3", "web4"]) == {"web1": 2_250_000, "web2": 564_000}
+
+
+def test_memory_of_a_process_group_is_found() -> None:
+    pids = group_pids(os.getpgrp())
+    assert os.getpid() in pids
+    assert resident_bytes([os.getpid()]) > 1_000_000
+    assert resident_bytes([2**30]) == 0
+
+
+def test_logs_are_compressed_and_what_can_be_made_again_goes(tmp_path: Path) -> None:
+    host = tmp_path / "data/hosts/web1"
+    (host / "keys").mkdir(parents=True)
+    (host / "keys" / "secret").write_text("x")
+    (host / "cached-certs").write_text("x")
+    (host / "tor.1000.stdout").write_text("a line\n" * 100)
+    (host / "tor.1000.stderr").write_text("")
+    (host / "tgen.graphml").write_text("<graphml/>")
+    (tmp_path / "template").mkdir()
+    (tmp_path / "graph.gml").write_text("graph")
+    compress_logs(tmp_path)
+    assert sorted(path.name for path in host.iterdir()) == ["tgen.graphml.gz", "tor.1000.stdout.gz"]
+    assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"a line\n" * 100
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_compression_that_was_interrupted_goes_on_from_the_plain_log(tmp_path: Path) -> None:
+    host = tmp_path / "data/hosts/web1"
+    host.mkdir(parents=True)
+    (host / "tor.1000.stdout").write_text("whole\n")
+    (host / "tor.1000.stdout.gz").write_bytes(b"half")
+    done = gzip.compress(b"done\n")
+    (host / "tgen.1001.stdout.gz").write_bytes(done)
+    compress_logs(tmp_path)
+    assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"whole\n"
+    assert (host / "tgen.1001.stdout.gz").read_bytes() == done
