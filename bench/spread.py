@@ -4,11 +4,11 @@
     python -m bench.spread torsweep-studies/again-e6c1a3/results/runs --out configs/spread.csv
 
 In: folders with finished runs of real tor. Runs of a network that were asked for the same, but for
-``repeat``, are taken together: a run and its repeat, the sides of an A/A comparison. Out: a row for each
-network, engine, era, pairing, kind, metric and measured time
-(:class:`~torsweep.stats.inference.planning.Spread`) in ``--out``, in place of the same row there; all other
-rows stay. Beside the time that was measured stand its half and its quarter, as if the runs had ended then. A
-measure that a network lacks has no row: a comparison of it would have no interval.
+``repeat``, and gave other tables are taken together: a run and its repeat, the sides of an A/A comparison, in
+emulation the baselines of two comparisons. Out: a row for each network, engine, era, pairing, kind, metric
+and measured time (:class:`~torsweep.stats.inference.planning.Spread`) in ``--out``, in place of the same row
+there; all other rows stay. Beside the time that was measured stand its half and its quarter, as if the runs
+had ended then. A measure that a network lacks has no row: a comparison of it would have no interval.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.run import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
@@ -111,11 +112,11 @@ def alike_pairs(directories: Sequence[Path]) -> Iterator[tuple[Setting, str, Pat
 
     Raises InputError when a run is damaged, or none has another that is alike.
     """
-    groups: dict[str, dict[int, Path]] = defaultdict(dict)
+    groups: dict[str, dict[str, Path]] = defaultdict(dict)
     for directory in directories:
         finished_run(directory)
-        run = read_run(directory)
-        groups[alike(run)].setdefault(run.repeat, directory)
+        tables = json.dumps(read_json(directory / PROVENANCE_FILE)["tables"], sort_keys=True)
+        groups[alike(read_run(directory))].setdefault(tables, directory)
     if all(len(runs) < 2 for runs in groups.values()):
         raise InputError("no two of these runs are alike but for chance", accepted="runs and their repeats")
     for runs in groups.values():

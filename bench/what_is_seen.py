@@ -3,12 +3,15 @@
     python -m bench.what_is_seen own_rates eight_relays small_live --runs results/seen
     python -m bench.what_is_seen eight_relays --queue droptail --runs results/seen --out eight_relays.csv
     python -m bench.what_is_seen eight_relays --engine shadow --loads 1 --plans main --runs results/seen
+    python -m bench.what_is_seen --compared windows congestion=fixed \\
+        torsweep-studies/cc_alg_0-3b0f2c/results/runs/cc_alg_0/emulation/today/eight_relays
 
 In: networks, an engine, and the plans of `experiments/known_changes`, each of which turns one knob. Out: in
 ``--out`` a row for each engine, network, load, change and measure: how much longer it takes with the change,
 the mean over networks with a 95 % interval. Rows of the same engine, network, load and change are replaced,
-all others stay; finished runs in ``--runs`` are taken as they are. ``--table`` is for documents: a row for
-each engine, network, load and change.
+all others stay; finished runs in ``--runs`` are taken as they are. ``--compared`` takes runs that a
+`torsweep compare` with options made. ``--table`` is for documents: a row for each engine, network, load and
+change.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -28,6 +31,7 @@ from bench.public_2019 import utilisation
 from bench.spread import sides
 from torsweep.config.eras import usual_levels
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.knobs import DEFAULT_OPTIONS
 from torsweep.config.network import load_network_config
 from torsweep.config.reading import parse_scalar
 from torsweep.config.variant import Variant
@@ -113,31 +117,52 @@ def rows_at(
             if variant == plan.baseline:
                 continue
             pairs = [
-                [place.played(seed, each, experiment) for each in (plan.baseline, variant)] for seed in seeds
+                (place.played(seed, plan.baseline, experiment), place.played(seed, variant, experiment))
+                for seed in seeds
             ]
-            found: dict[Measure, list[float]] = {}
-            for one, other in pairs:
-                for measure, value in changes_between(one, other):
-                    found.setdefault(measure, []).append(value)
             ((knob, level),) = set(variant.levels) - set(plan.baseline.levels)
-            used = float(np.mean([utilisation(one) for one, _ in pairs]))
-            for (kind, metric, statistic), values in found.items():
-                interval = t_interval([value for value in values if np.isfinite(value)])
-                yield {
-                    "engine": place.engine,
-                    "network": place.network,
-                    "load": float(place.load),
-                    "utilisation": round(used, 3),
-                    "plan": name,
-                    "change": f"{knob}={level}",
-                    "kind": kind,
-                    "metric": metric,
-                    "statistic": statistic,
-                    "networks": interval.networks,
-                    "mean": round(float(np.expm1(interval.mean)), 4),
-                    "low": round(float(np.expm1(interval.low)), 4),
-                    "high": round(float(np.expm1(interval.high)), 4),
-                }
+            where = {"engine": place.engine, "network": place.network, "load": float(place.load)}
+            yield from rows_of(where, name, f"{knob}={level}", pairs)
+
+
+def rows_of_comparison(plan: str, change: str, folder: Path) -> Iterator[dict[str, object]]:
+    """The rows of a comparison of options, whose runs are in ``folder``: SEED/options=LEVEL below it."""
+    default = f"options={DEFAULT_OPTIONS}"
+    pairs = [
+        (other.with_name(default), other)
+        for seed in sorted(folder.iterdir(), key=lambda each: int(each.name))
+        for other in sorted(seed.iterdir())
+        if other.name != default
+        and all((run / PROVENANCE_FILE).is_file() for run in (other.with_name(default), other))
+    ]
+    where = {"engine": folder.parent.parent.name, "network": folder.name, "load": 1.0}
+    return rows_of(where, plan, change, pairs)
+
+
+def rows_of(
+    where: Mapping[str, object], plan: str, change: str, pairs: Sequence[tuple[Path, Path]]
+) -> Iterator[dict[str, object]]:
+    """A row for each measure of ``pairs`` of runs, without and with the ``change``."""
+    found: dict[Measure, list[float]] = {}
+    for one, other in pairs:
+        for measure, value in changes_between(one, other):
+            found.setdefault(measure, []).append(value)
+    used = float(np.mean([utilisation(one) for one, _ in pairs]))
+    for (kind, metric, statistic), values in found.items():
+        interval = t_interval([value for value in values if np.isfinite(value)])
+        yield {
+            **where,
+            "utilisation": round(used, 3),
+            "plan": plan,
+            "change": change,
+            "kind": kind,
+            "metric": metric,
+            "statistic": statistic,
+            "networks": interval.networks,
+            "mean": round(float(np.expm1(interval.mean)), 4),
+            "low": round(float(np.expm1(interval.low)), 4),
+            "high": round(float(np.expm1(interval.high)), 4),
+        }
 
 
 def with_rows(file: Path, rows: pl.DataFrame) -> pl.DataFrame:
@@ -185,7 +210,7 @@ def _fits(rows: pl.DataFrame) -> pl.DataFrame:
 def main(arguments: list[str] | None = None) -> None:
     """Write the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench.what_is_seen")
-    parser.add_argument("networks_of", nargs="+", metavar="NETWORK", help="configurations")
+    parser.add_argument("networks_of", nargs="*", metavar="NETWORK", help="configurations")
     parser.add_argument("--engine", choices=(MODEL_ENGINE, "emulation", "shadow"), default=MODEL_ENGINE)
     parser.add_argument("--networks", type=int, default=3, help="how many of each")
     parser.add_argument("--loads", nargs="+", default=["1", "1.5"])
@@ -193,7 +218,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--queue", help="before links, in place of the network's: a level of link_queue")
     parser.add_argument("--warm-up", default="30 s")
     parser.add_argument("--measured", default="2 min")
-    parser.add_argument("--runs", type=Path, required=True, help="a folder for runs")
+    parser.add_argument("--runs", type=Path, default=Path("results/seen"), help="a folder for runs")
+    parser.add_argument(
+        "--compared", nargs=3, action="append", default=[], metavar=("PLAN", "CHANGE", "FOLDER")
+    )
     parser.add_argument("--out", type=Path, default=SEEN_FILE)
     parser.add_argument("--table", type=Path, help="a CSV for documents")
     options = parser.parse_args(arguments)
@@ -203,6 +231,9 @@ def main(arguments: list[str] | None = None) -> None:
     for load, network in product(options.loads, options.networks_of):
         place = Place(options.engine, network, load, options.queue, options.runs)
         rows = pl.DataFrame(list(rows_at(place, seeds, plans, experiment)))
+        write_text(options.out, with_rows(options.out, rows).write_csv())
+    for plan, change, folder in options.compared:
+        rows = pl.DataFrame(list(rows_of_comparison(plan, change, Path(folder))))
         write_text(options.out, with_rows(options.out, rows).write_csv())
     if options.table:
         write_text(options.table, table(pl.read_csv(options.out)).write_csv())
