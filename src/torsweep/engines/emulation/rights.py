@@ -2,8 +2,8 @@
 
 In: this process's rights, ``/dev/net/tun``; run.json, PATH; a number of hosts. Out: :func:`host_rights`, and
 :func:`become_able`, which restarts the command as root of a user namespace; :class:`EmulationTools`, or a
-ToolMissing; numbers as measured (docs/emulation.md). Emulations share a machine by its cores: see
-:func:`cores_claimed`.
+ToolMissing; numbers as measured (docs/emulation.md). Emulations share a machine by its cores
+(:func:`cores_claimed`), and keep them awake (:func:`processors_awake`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,29 @@ def cores_claimed(cores: int | None = None, lock: Path = LOCK) -> Iterator[None]
 
         in_turn(claimed, lambda: OTHER, say_waiting)
         yield
+
+
+CPU_LATENCY = Path("/dev/cpu_dma_latency")
+
+
+@contextlib.contextmanager
+def processors_awake(device: Path = CPU_LATENCY) -> Iterator[bool]:
+    """Keep idle processors from sleeping for the block, where this user may; whether they are kept.
+
+    A processor that sleeps is late by the time in which it wakes up; one of a virtual machine waits until its
+    host lets it run. Linux lets none sleep while a program holds ``device`` open and asks for 0 µs
+    (Documentation/power/pm_qos_interface.rst).
+    """
+    try:
+        held = os.open(device, os.O_WRONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        os.write(held, bytes(4))
+        yield True
+    finally:
+        os.close(held)
 
 
 TUN = Path("/dev/net/tun")

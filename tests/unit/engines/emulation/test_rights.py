@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import rights as module
-from torsweep.engines.emulation.rights import HostRights, become_able, cores_claimed, host_rights
+from torsweep.engines.emulation.rights import (
+    HostRights,
+    become_able,
+    cores_claimed,
+    host_rights,
+    processors_awake,
+)
 from torsweep.errors import OutputError, ToolMissing
 
 
@@ -117,3 +123,13 @@ def test_a_lock_that_cannot_be_made_is_named(tmp_path):
         cores_claimed(lock=tmp_path / "absent" / "lock"),
     ):
         pass
+
+
+def test_processors_are_kept_awake_where_the_user_may(tmp_path):
+    device = tmp_path / "cpu_dma_latency"
+    with processors_awake(device) as awake:
+        assert not awake
+    device.touch()
+    with processors_awake(device) as awake:
+        assert awake
+        assert device.read_bytes() == bytes(4)  # 0 µs, as an int32

@@ -36,7 +36,13 @@ from torsweep.engines.emulation.read import (
     streams_frame,
     wire_frame,
 )
-from torsweep.engines.emulation.rights import FILES_PER_HOST, EmulationTools, cores, cores_claimed
+from torsweep.engines.emulation.rights import (
+    FILES_PER_HOST,
+    EmulationTools,
+    cores,
+    cores_claimed,
+    processors_awake,
+)
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.downloads import REQUEST_HEADER
 from torsweep.engines.emulation.run.measuring import MeasuredRun, measure
@@ -96,7 +102,12 @@ def run_emulation(
     tools.tors.check(run, network)
     say = _speaker(progress)
     claimed = cores_claimed(cores(len(network.hosts)))
-    with claimed, folder_claimed(run_directory, RUN_FOLDER, wait=False), orderly_end():
+    with (
+        claimed,
+        processors_awake() as awake,
+        folder_claimed(run_directory, RUN_FOLDER, wait=False),
+        orderly_end(),
+    ):
         _clear(run_directory, run, network)
         started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER
@@ -122,6 +133,7 @@ def run_emulation(
             "tries": tries,
             "wall_s": round(time.monotonic() - started, 3),
             "ready_s": round(finished.ready_at - started, 3),
+            "processors_kept_awake": awake,
             "memory_at_end_bytes": finished.memory_at_end_bytes,
         }
         record = _record(run_directory, running, absent)
