@@ -189,8 +189,8 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     if options.on is not None:
         level, words = f"some_{level}", f"{words}{ON}{options.on}"
         tors[level] = _mix(candidate, base, options.on)
-    for tor in (each for each in (base, candidate) if each.is_arti):
-        require_arti(validate(TorSource, tor.entry, tor.words))
+    artis = (validate(TorSource, tor.entry, tor.words) for tor in (base, candidate) if tor.is_arti)
+    notes += map(require_arti, artis)
     content = (base.identity, candidate.identity)
     noted = tuple(filter(None, [*notes, note]))
     sources = () if again else (base, candidate)

@@ -7,6 +7,7 @@ its content, and a folder with ``bin/arti``, the log of the build and ``provenan
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import shutil
@@ -98,14 +99,34 @@ def require_rust() -> str:
     return words
 
 
-def require_arti(tor: TorSource) -> None:
-    """Return when there may be such an Arti as ``tor`` names; InputError says why not.
+def require_arti(tor: TorSource) -> str:
+    """Return when there is such an Arti as ``tor`` names; InputError says why not.
 
-    Whether cargo's registry has a version is said by cargo, when it is built.
+    What is returned says that nobody could be asked for its version; empty otherwise.
     """
-    arti_content(tor)
     if not is_version(tor.arti) and Path(str(tor.arti)).is_file():
         ask_arti_version(Path(str(tor.arti)))
+        return ""
+    arti_content(tor)
+    why = _why_unpublished(str(tor.arti)) if is_version(tor.arti) and tor.arti != TRIED else ""
+    if why == _NOT_FOUND:
+        raise InputError("no such version of Arti", key="arti", value=tor.arti, accepted=f"such as {TRIED}")
+    return f"Arti {tor.arti}: not checked whether there is this version: {why}" if why else ""
+
+
+_NOT_FOUND = "could not find"
+
+
+@functools.cache
+def _why_unpublished(version: str) -> str:
+    """Empty where cargo's registry has that version of Arti; why it cannot be asked, or that it has not."""
+    if shutil.which("cargo") is None:
+        return "cargo is not on PATH"
+    asked = ["cargo", "info", "--quiet", f"arti@{version}"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if answer.returncode == 0:
+        return ""
+    return _NOT_FOUND if _NOT_FOUND in answer.stderr else "cargo cannot reach its registry"
 
 
 def build_arti(

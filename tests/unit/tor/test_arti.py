@@ -29,6 +29,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(
         folder / "cargo",
         f"""
+        [ "$1" = info ] && {{ echo "error: could not find \\`$3\\` in registry" >&2; exit 101; }}
         echo "$@" >>{folder}/asked
         while [ "$1" != --root ]; do shift; done
         mkdir -p "$2/bin"; printf '#!/bin/sh\\necho arti 2.7.0\\n' >"$2/bin/arti"; chmod +x "$2/bin/arti"
@@ -74,6 +75,7 @@ def test_what_is_no_arti_is_refused_in_one_line(tools: Path, tmp_path: Path) -> 
         str(other): "is no Arti; its answer to --version is: Tor version",
         str(tmp_path / "nothing"): "is no Arti, got .*; accepted: a version such as 2.7.0",
         str(tmp_path): "is no git repository",
+        "9.9.9": "no such version of Arti, got '9.9.9'",
     }
     for text, line in refusals.items():
         with pytest.raises(InputError, match=line) as raised:
@@ -84,6 +86,16 @@ def test_what_is_no_arti_is_refused_in_one_line(tools: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("text", ["2.7.0.1", "٢.٧.٠", "2.7", "v2.7.0", "2.7.0 "])
 def test_what_cargo_takes_for_no_version_is_none(text: str) -> None:
     assert not arti.is_version(text)
+
+
+def test_a_version_that_nobody_can_be_asked_for_is_planned_and_the_plan_says_so(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tools / "cargo", "echo error: Could not resolve host >&2; exit 101")
+    assert "not checked" in arti.require_arti(TorSource(arti="2.7.8"))
+    assert arti.require_arti(TorSource(arti=arti.TRIED)) == ""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "cargo is not on PATH" in arti.require_arti(TorSource(arti="2.7.9"))
 
 
 def test_a_rust_that_is_too_old_is_said_before_anything_is_built(tools: Path, tmp_path: Path) -> None:
