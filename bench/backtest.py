@@ -16,6 +16,7 @@ import argparse
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, 
     def by_seed(table: pl.DataFrame, column: str) -> dict[int, float]:
         # A median that a network did not reach is null: averaging the other networks would flatter that side.
         of_seed = table.select("seed", pl.col(column).cast(pl.Float64).fill_null(np.nan))
-        return {int(seed): value for seed, value in of_seed.rows()}
+        return {int(seed): value for seed, value in of_seed.rows() if int(seed) in runs.all_seeds}
 
     found = {
         size: by_seed(rows("perf_medians.csv", metric="ttlb", kind=f"perf_{size}"), "median_s")
@@ -110,7 +111,7 @@ def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, 
     web = rows("medians.csv", metric="ttlb", kind="web")
     found |= {"web_mean": by_seed(web, "mean_s"), "web_p90": by_seed(web, "p90_s")}
     stalled = rows("measures.csv", measure="clients_stalled", group="web")
-    if stalled.height:
+    if stalled.height and set(pl.read_csv(folder / "medians.csv")["seed"]) <= set(runs.all_seeds):
         # One number for all networks together.
         found["no_progress"] = {0: float(stalled["mean"][0]) * 100}
     return found
@@ -121,10 +122,10 @@ def _ran_on(results: Path, runs: PredictedRuns) -> str:
     sides = runs.sides
     written = [
         file.stat().st_mtime
-        for side in ("before", "after")
+        for side, seed in product(("before", "after"), runs.all_seeds)
         # A plan that turns the load has networks of its own, backtest_small+load=3.
         for file in (results / "runs" / sides.experiment / runs.engine / runs.era).glob(
-            f"{runs.network_of(side)}*/*/{getattr(sides, side)}/provenance.json"
+            f"{runs.network_of(side)}*/{seed}/{getattr(sides, side)}/provenance.json"
         )
     ]
     return datetime.fromtimestamp(min(written), UTC).strftime(DAY_AND_TIME) if written else ""
@@ -141,9 +142,7 @@ def effects(
                 before, after = (_side(tree, runs, side) for side in ("before", "after"))
                 if not before or not after:
                     continue
-                network = runs.network or " and ".join(runs.networks.values())
-                network += f", {runs.note}" if runs.note else ""
-                head = {"row": name, "engine": runs.engine, "network": network}
+                head = {"row": name, "engine": runs.engine, "network": runs.title}
                 dates = {
                     "predicted_on": predicted[name][number + 1] if runs.predicted else "",
                     "ran_on": _ran_on(tree, runs),
@@ -270,8 +269,8 @@ def _graded(
 
 
 def _effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) -> Mapping[str, Any] | None:
-    """What the model or real tor says of a quantity: of several runs those that were predicted, the last of
-    them as predictions.yaml has them."""
+    """What the model or real tor says of a quantity: of several runs the predicted ones, of these those on
+    the most networks, then the last in predictions.yaml."""
     found = [
         one
         for one in runs
@@ -280,7 +279,7 @@ def _effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) 
         and (one["engine"] == _MODEL) == (who == "model")
     ]
     predicted = [one for one in found if one["predicted_on"]]
-    return next(reversed(predicted or found), None)
+    return max(reversed(predicted or found), key=lambda one: int(one.get("networks") or 0), default=None)
 
 
 def _order(of_sizes: Mapping[str, Mapping[str, Any] | None]) -> str:
@@ -381,8 +380,9 @@ def main() -> None:
     runs = _kept(ROOT / RUNS, fresh, ("row", "engine", "network"))
     seen = public_effects(rows, arguments.public) if arguments.public else []
     public = _kept(ROOT / TABLES / "backtest_public.csv", seen, ("row", "quantity"))
-    for table in (runs, public):
-        table.sort(key=lambda one: order.index(str(one["row"])))
+    public.sort(key=lambda one: order.index(str(one["row"])))
+    listed = [(name, one.engine, one.title) for name, row in rows.items() for one in row.runs]
+    runs.sort(key=lambda one: listed.index((one["row"], one["engine"], one["network"])))
     _write(ROOT / RUNS, COLUMNS["runs"], runs)
     graded = score(rows, runs, public, predicted)
     _write(ROOT / BADLY_PREDICTED, ("option", "sentence"), badly_predicted(rows, graded))

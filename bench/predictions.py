@@ -43,8 +43,20 @@ class PredictedRuns(Section):
     network: str | None = None
     networks: Mapping[str, str] = {}
     seeds: tuple[int, int]
+    """The first and the last."""
     predicted: Mapping[str, Bounds]
     note: str = ""
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of the networks, from the first to the last."""
+        return range(self.seeds[0], self.seeds[1] + 1)
+
+    @property
+    def title(self) -> str:
+        """Its networks, and what is special about it."""
+        network = self.network or " and ".join(self.networks.values())
+        return f"{network}, {self.note}" if self.note else network
 
     def network_of(self, side: str) -> str:
         """The configuration of the network of a side."""
