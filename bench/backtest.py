@@ -24,10 +24,10 @@ import numpy as np
 import polars as pl
 
 from bench.predictions import DAY_AND_TIME, PREDICTIONS, PredictedRuns, Row, predicted_on, read_predictions
+from bench.public_change import ALL_SOURCES, changes, read_series
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import read_run
-from torsweep.formats.json_file import read_json
-from torsweep.runsets.public_change import ALL_SOURCES, changes, read_series
+from torsweep.formats.files import read_json
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.units import SECOND_NS
 

@@ -1,6 +1,6 @@
 """Pack a finished study of `torsweep compare` for `torsweep demo`.
 
-    python -m bench.demo STUDY src/torsweep/demo/kist_interval.zip
+    python -m bench.demo STUDY src/torsweep/kist_interval.zip
 
 In: the study's folder. Out: a zip of its experiment, tables and networks without latencies, with the checksum
 of each file. That which ships: `torsweep compare --torrc 'KISTSchedRunInterval 100 msec' --on role=relay
@@ -14,8 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from torsweep.bundle.description import sums_text
-from torsweep.bundle.publish import pack
+from torsweep.bundle import pack, sums_text
 from torsweep.storage.folders import SUMS_FILE
 
 KEPT = ("Snakefile", "experiments/*/*", "results/tables/**/*", "results/networks/*/*/network.json")

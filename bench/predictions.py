@@ -14,9 +14,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bench.public_change import Event
 from torsweep.config.reading import Section, validate
 from torsweep.formats.yaml_file import read_yaml
-from torsweep.runsets.public_change import Event
 
 PREDICTIONS = Path("experiments/backtest/predictions.yaml")
 DAY_AND_TIME = "%Y-%m-%d %H:%M"

@@ -32,8 +32,8 @@ from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.run import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
+from torsweep.stats.streams.differences import paired_log_ratios
 from torsweep.stats.streams.incidence import ENTRY, METRICS, with_pages
-from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.storage import write_text
 
 TIMES = ("ttfb", "ttlb")

@@ -44,9 +44,9 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.streams.differences import paired_log_ratios
 from torsweep.stats.streams.incidence import METRICS
 from torsweep.stats.streams.medians import run_quantiles
-from torsweep.stats.streams.pairs import paired_log_ratios
 from torsweep.storage import write_text
 from torsweep.study.sight import REFERENCE, SEEN_FILE
 

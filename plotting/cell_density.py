@@ -15,12 +15,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_traced, section, span
 from plotting.drawing.facets import Facets, as_pandas
+from plotting.drawing.palette import SMALL_PT, TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import hosts_of, load_note, milliseconds, nothing_traced, section, span
 from plotting.drawing.source import Source
-from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, canvas
 from torsweep.runsets.reading import at_levels
-from torsweep.stats.cells.times import ANY, BINS_PER_DECADE, LEAST_DECADE, MOST_DECADE, SECONDS_PER_BIN, TOTAL
+from torsweep.stats.cell_times import ANY, BINS_PER_DECADE, LEAST_DECADE, MOST_DECADE, SECONDS_PER_BIN, TOTAL
 
 TITLE = "How long cells stay in a relay"
 HOW_TO_READ = (

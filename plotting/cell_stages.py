@@ -13,14 +13,14 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_traced, section
 from plotting.drawing.facets import Facets, legend_above
+from plotting.drawing.palette import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import hosts_of, load_note, milliseconds, nothing_traced, section
 from plotting.drawing.source import Source
-from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from torsweep.config.knob import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.reading import at_levels
-from torsweep.stats.cells.times import ANY, TOTAL
+from torsweep.stats.cell_times import ANY, TOTAL
 
 TITLE = "In which stage cells spend their time"
 HOW_TO_READ = (

@@ -15,9 +15,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.axes import share_text
 from plotting.drawing.facets import MARK, Facets, legend_above
-from plotting.drawing.palette import knob_name, level_name
+from plotting.drawing.palette import GREY, canvas, knob_name, level_name, nothing
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import GREY, canvas, nothing
 
 TITLE = "Clients without progress"
 HOW_TO_READ = (

@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from plotting.drawing.facets import Facets, folded, levels_text
-from plotting.drawing.palette import level_name
+from plotting.drawing.palette import FAINT, GREY, TEXT_WIDTH_IN, canvas, level_name, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.replicates import NO_DIFFERENCE_BELOW
 from torsweep.runsets.reading import SOURCE
 from torsweep.stats.text import SHOWN_METRICS

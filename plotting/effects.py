@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import change_axis
 from plotting.drawing.facets import legend_above
-from plotting.drawing.palette import knob_name, level_name
+from plotting.drawing.palette import TEXT_WIDTH_IN, canvas, knob_name, level_name, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.knob import ALL_LOOKS
 from torsweep.stats.text import SHOWN_METRICS
 

@@ -11,9 +11,9 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import as_pandas, levels_text
+from plotting.drawing.palette import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
+from plotting.drawing.records import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
-from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.breakdown import ALL_DOWNLOADS
 

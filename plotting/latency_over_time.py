@@ -13,9 +13,9 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import BAR, FIRST, SCALE, kinds_of, legend, nothing_followed, seen
 from plotting.drawing.source import Source
-from plotting.drawing.style import TEXT_WIDTH_IN, canvas
-from plotting.drawing.waits import BAR, FIRST, SCALE, kinds_of, legend, nothing_followed, seen
 from torsweep.stats.breakdown import SECONDS_PER_SLOT
 
 TITLE = "Where the first byte waits, over time"

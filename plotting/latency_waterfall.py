@@ -10,9 +10,9 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import SCALE, legend, nothing_followed
 from plotting.drawing.source import Source
-from plotting.drawing.style import TEXT_WIDTH_IN, canvas
-from plotting.drawing.waits import SCALE, legend, nothing_followed
 from torsweep.config.tracing import GROUP_OF, PLACES
 
 TITLE = "One download, piece by piece"

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from plotting.drawing.axes import plain_log_ticks, share_axis
 from plotting.drawing.facets import Facets, band
+from plotting.drawing.palette import canvas, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import canvas, nothing
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
 from torsweep.stats.measures.measure import ALL

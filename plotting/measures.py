@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import change_axis
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
+from plotting.drawing.palette import COLUMN_WIDTH_IN, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.measures.summary import MEASURES, group_text

@@ -11,9 +11,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import canvas, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import canvas, nothing
-from torsweep.stats.cells.queues import MEAN_OVER_S
+from torsweep.stats.measures.relays import MEAN_OVER_S
 
 TITLE = "Cells that wait in relays"
 HOW_TO_READ = (

@@ -14,9 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.axes import percent_formatter, plain_log_ticks, say_nothing_is_here
 from plotting.drawing.facets import legend_above
-from plotting.drawing.palette import knob_name
+from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, canvas, knob_name, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, TEXT_WIDTH_IN, canvas, nothing
 from torsweep.config.knob import ALL_LOOKS, Look
 from torsweep.config.plan import number_in
 

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.axes import percent_formatter
+from plotting.drawing.palette import GREY
 from plotting.drawing.scales import panels, points_of
 from plotting.drawing.source import Source
-from plotting.drawing.style import GREY
 
 TITLE = "Effects against the scale of the network"
 HOW_TO_READ = (

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from plotting.drawing.axes import log_ticks
+from plotting.drawing.palette import GREY
 from plotting.drawing.scales import panels, points_of
 from plotting.drawing.source import Source
-from plotting.drawing.style import GREY
 
 TITLE = "Spread between networks against their scale"
 HOW_TO_READ = (

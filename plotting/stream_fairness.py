@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.facets import MARK, Facets, band, band_of
+from plotting.drawing.palette import canvas
+from plotting.drawing.records import notes
 from plotting.drawing.source import Source
-from plotting.drawing.streams import notes
-from plotting.drawing.style import canvas
 
 TITLE = "Fairness among streams"
 HOW_TO_READ = (

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.drawing.facets import Facets, legend_above
+from plotting.drawing.palette import GREY, TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import held, notes
 from plotting.drawing.source import Source
-from plotting.drawing.streams import held, notes
-from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
 from torsweep.runsets.reading import at_levels
 
 TITLE = "How far each stream has come"

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import TEXT_WIDTH_IN, canvas
+from plotting.drawing.records import held, notes
 from plotting.drawing.source import Source
-from plotting.drawing.streams import held, notes
-from plotting.drawing.style import TEXT_WIDTH_IN, canvas
 
 TITLE = "When each stream was complete"
 HOW_TO_READ = (

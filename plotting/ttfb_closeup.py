@@ -14,8 +14,8 @@ from matplotlib.ticker import MultipleLocator
 
 from plotting.drawing.axes import seconds_formatter, share_axis
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import canvas
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import canvas
 from torsweep.stats.streams.curves import CLOSEUP_BYTE, CLOSEUP_KIND, longest_interval_s
 from torsweep.stats.streams.incidence import CLOCKS, METRICS
 

@@ -11,8 +11,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets
+from plotting.drawing.palette import canvas, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import canvas, nothing
 from torsweep.stats.measures.relays import SECONDS_PER_WINDOW
 
 TITLE = "Windows and round trips over time"

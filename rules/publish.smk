@@ -20,7 +20,7 @@ rule publish_plan:
         mem_mb=1000,
         runtime=5,
     params:
-        source=source_key("bundle"),
+        source=source_key("bundle.py"),
         tables=subpath(input.tables, parent=True),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
@@ -48,7 +48,7 @@ rule bundle_plan:
         mem_mb=1000,
         runtime=5,
     params:
-        source=source_key("bundle"),
+        source=source_key("bundle.py"),
         folder=subpath(input[0], parent=True),
     message:
         "bundle of {wildcards.experiment}, plan {wildcards.plan}"

@@ -15,7 +15,7 @@ rule collect_tables:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_key("runsets/collect.py", "runsets/sources.py"),
+        source=source_key("runsets/collect.py"),
         runs=arguments.runs,
         sources=arguments.sources,
         finished=arguments.finished,

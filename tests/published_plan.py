@@ -16,8 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, finish_run, write_sweep
-from torsweep.bundle.description import Credit
-from torsweep.bundle.publish import Sources, publish
+from torsweep.bundle import Credit, Sources, publish
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network

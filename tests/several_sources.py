@@ -14,8 +14,7 @@ from torsweep.config.tor_settings import Transport
 from torsweep.engines.run_spec import read_run
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.runsets.run import Run
-from torsweep.runsets.sources import RunSource, open_runs, parse_sources
+from torsweep.runsets.run import Run, RunSource, open_runs, parse_sources
 from torsweep.seeds import repeat_seed
 from torsweep.stats.summarize import Summary, summarize
 

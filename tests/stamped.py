@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torsweep.stats.files import PLAN_FILE
+from torsweep.stats.statistic import PLAN_FILE
 from torsweep.storage.folders import MARKER
-from torsweep.storage.manifest import with_checksums
+from torsweep.storage.whole import with_checksums
 
 
 def stamp(folder: Path, **changes: Any) -> Path:

@@ -9,8 +9,14 @@ import polars as pl
 
 from docs.generate.markdown import code, prose, table
 from torsweep.engines.table_schema import SCHEMAS, WORDS, TableSchema
-from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
-from torsweep.stats.statistic import Statistic, statistics
+from torsweep.stats.statistic import (
+    CLAIMS_FILE,
+    PLAN_FILE,
+    SUMMARY_TABLES,
+    SUMMARY_TEXT,
+    Statistic,
+    statistics,
+)
 
 HEADINGS = ("column", "meaning", "type")
 

@@ -1,1 +1,1 @@
-"""What figures share: style, looks of levels, facets, the source of numbers."""
+"""What figures share: looks of levels and style, facets, axes, the source of numbers."""

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 
-from plotting.drawing.style import GREY, TEXT_WIDTH_IN
+from plotting.drawing.palette import GREY, TEXT_WIDTH_IN
 
 MOST_CHANGE = 10.0
 """A change beyond it is not written out."""

@@ -20,8 +20,8 @@ from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
 from plotting.drawing.facets import MARK, PLACE, Facets, Panel, band
+from plotting.drawing.palette import GREY, canvas, nothing
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import GREY, canvas, nothing
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.likeness import Likeness, tells_of

@@ -23,9 +23,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from plotting.drawing.axes import say_nothing_is_here
-from plotting.drawing.palette import knob_name, level_name, looks
+from plotting.drawing.palette import (
+    COLUMN_WIDTH_IN,
+    FAINT,
+    GREY,
+    NORMAL_PT,
+    SMALL_PT,
+    TEXT_WIDTH_IN,
+    THEME,
+    knob_name,
+    level_name,
+    looks,
+)
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, FAINT, GREY, NORMAL_PT, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.knob import Look
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.text import is_number

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import change_axis, change_text
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
+from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from plotting.drawing.source import Source, kind_title
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.runsets.reading import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 

@@ -1,21 +1,36 @@
-"""The looks of a plan's levels (colour, line style, marker) and the names of levels and knobs.
+"""The looks of levels (colour, line style, marker), their names, and the one style of all figures.
 
-In: a knob and its levels in the plan. Out: how they are drawn, no two alike, and written. All figures of a
-plan ask for the same levels, so that a level looks the same in all of them.
+In: a knob and its levels; a matplotlib figure, its points and its caption. Out: how levels are drawn, no two
+alike and the same in all figures of a plan, and written; PDF, PNG, CSV and the caption as text,
+byte-identical for the same input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
+
+Sizes are for print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than 7 points.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import matplotlib
+import polars as pl
+import seaborn
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.transforms import Bbox
 
 from torsweep.config.knob import ALL_LOOKS, Look
 from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.engines.registry import find_kind
 from torsweep.runsets.reading import SOURCE
+from torsweep.storage import whole_file, write_text
+from torsweep.storage.folders import FIGURES_FOLDER, own_folder
 
 _WORDS = {level: words for knob in KNOBS.values() for level, words in knob.words.items()}
 
@@ -96,3 +111,166 @@ def knob_name(knob: str) -> str:
         return knob.removeprefix(CONSENSUS)
     text = knob.replace("_", " ").replace("ewma", "EWMA")
     return text[0].upper() + text[1:]
+
+
+COLUMN_WIDTH_IN = 3.4
+TEXT_WIDTH_IN = 7.0
+
+SMALL_PT, NORMAL_PT = 7, 8
+_LINE_IN = SMALL_PT * 1.25 / 72
+_LETTER_IN = SMALL_PT * 0.535 / 72
+"""Height of a line of the caption, and the mean width of a letter in it."""
+
+GREY = "#555555"
+FAINT = "#DDDDDD"
+
+_TICKS = {"major.size": 2.5, "major.width": 0.6, "major.pad": 2, "minor.size": 1.5, "minor.width": 0.4}
+
+THEME: dict[Any, Any] = {
+    **seaborn.axes_style("ticks"),
+    **dict.fromkeys(
+        ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), "black"
+    ),
+    **dict.fromkeys(("font.size", "legend.fontsize", "legend.title_fontsize"), SMALL_PT),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALL_PT),
+    **dict.fromkeys(("axes.titlesize", "axes.labelsize"), NORMAL_PT),
+    **{f"{axis}tick.{name}": size for axis in "xy" for name, size in _TICKS.items()},
+    "font.sans-serif": ["DejaVu Sans"],
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlepad": 4,
+    "axes.labelpad": 2,
+    "axes.grid": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.2,
+    "lines.solid_capstyle": "butt",
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "legend.columnspacing": 1.2,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 300,
+    "svg.hashsalt": "torsweep",
+}
+
+
+_in_place_of_captions: ContextVar[str | None] = ContextVar("in_place_of_captions", default=None)
+
+
+@contextmanager
+def style(in_place_of_captions: str | None = None) -> Iterator[None]:
+    """Draw in the house style inside this context; matplotlib's settings are put back after it.
+
+    Nothing of a matplotlibrc shows through: figures of the same numbers are the same for everybody.
+
+    Figures print their captions, or one line that stands in their place.
+    """
+    token = _in_place_of_captions.set(in_place_of_captions)
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(THEME)
+            yield
+    finally:
+        _in_place_of_captions.reset(token)
+
+
+class _Layout(ConstrainedLayoutEngine):
+    """Constrained layout with axes at multiples of a hundred-thousandth of the figure.
+
+    The last digits of the solver's numbers differ from one drawing to the next: the order in which it takes
+    its variables follows their addresses.
+    """
+
+    def execute(self, fig: Figure) -> None:
+        """Lay ``fig`` out."""
+        super().execute(fig)
+        for axis in fig.axes:
+            axis.set_position(Bbox(axis.get_position().get_points().round(5)))
+            # A position that is set by hand takes the axes out of the layout.
+            axis.set_in_layout(True)
+
+
+def canvas(width_in: float, height_in: float, caption: str, *notes: str) -> Figure:
+    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them.
+
+    Where something else stands in place of captions, the ``notes`` of the caption stand below it: a figure
+    says whatever its panels leave out.
+    """
+    instead = _in_place_of_captions.get()
+    printed = caption if instead is None else " ".join([instead, *notes])
+    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", printed)
+    unbroken = re.sub(r"(?<=\(seeds) ", "\u00a0", unbroken)
+    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN))
+    footer_in = _LINE_IN * len(lines) + 0.06
+    figure = Figure(figsize=(width_in, height_in + footer_in))
+    share = footer_in / (height_in + footer_in)
+    figure.set_layout_engine(
+        _Layout(rect=(0, share, 1, 1 - share), w_pad=0.03, h_pad=0.03, wspace=0.03, hspace=0.03)
+    )
+    figure.text(
+        0.05 / width_in,
+        0.03 / (height_in + footer_in),
+        "\n".join(lines),
+        size=SMALL_PT,
+        color=GREY,
+        va="bottom",
+    )
+    return figure
+
+
+def nothing(said: str, points: pl.DataFrame, caption: str) -> tuple[Figure, pl.DataFrame, str]:
+    """A figure that says why it is empty."""
+    figure = canvas(TEXT_WIDTH_IN, 0.6, caption)
+    figure.text(0.5, 0.7, said, ha="center", color=GREY)
+    return figure, points, caption
+
+
+def save(
+    figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: Path, title: str = "", how: str = ""
+) -> None:
+    """Write ``out``.pdf, .png and .csv, and the caption as .txt, each as a whole.
+
+    Texts are those of :func:`write_figure`.
+    """
+    own_folder(out.parent, FIGURES_FOLDER)
+    for kind in ("pdf", "png"):
+        file = out.with_name(f"{out.name}.{kind}")
+        write_figure(figure, file, caption, origin, title or out.name, how)
+    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
+        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+    about = [f"{title or out.name}.", caption.strip(), how]
+    write_text(out.with_name(f"{out.name}.txt"), "\n\n".join(filter(None, about)) + "\n")
+
+
+def write_figure(
+    figure: Figure, file: Path, caption: str, origin: str, title: str, how: str, creator: str = "torsweep"
+) -> None:
+    """Write ``file``, a PDF, PNG or SVG by its suffix, as a whole.
+
+    ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
+    metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
+    The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
+    """
+    kind = file.suffix[1:]
+    metadata = {
+        "pdf": {
+            "Title": title,
+            "Subject": caption,
+            "Keywords": origin,
+            "Creator": creator,
+            "Producer": None,
+            "CreationDate": None,
+        },
+        "png": {
+            "Title": title,
+            "Comment": how,
+            "Description": caption,
+            "Software": creator,
+            "Provenance": origin,
+        },
+        "svg": {"Title": title, "Description": caption, "Source": origin, "Creator": creator, "Date": None},
+    }
+    with whole_file(file) as temporary:
+        figure.savefig(temporary, format=kind, metadata=metadata[kind])

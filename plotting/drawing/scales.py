@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from plotting.drawing.axes import say_nothing_is_here
-from plotting.drawing.palette import level_name, looks
+from plotting.drawing.palette import COLUMN_WIDTH_IN, canvas, level_name, looks, nothing
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, canvas, nothing
 
 KIND = "web"
 ROWS = {

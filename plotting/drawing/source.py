@@ -6,6 +6,7 @@ where the numbers come from. Perf clients are drawn by the figures of web and bu
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,14 +17,12 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from plotting.drawing.palette import knob_name, level_name
-from plotting.drawing.style import nothing
+from plotting.drawing.palette import knob_name, level_name, named, nothing, save, style
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
-from torsweep.stats.files import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness, likeness
-from torsweep.stats.statistic import statistics
+from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan, statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.streams.perf import PERF_PREFIX
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
@@ -182,3 +181,14 @@ def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
             "No perf clients", pl.DataFrame(), source.caption("The networks have no perf clients.")
         )
     return draw(_PerfSource(source.summaries))
+
+
+def draw_plan(name: str, summaries: Path, out: Path, *, captions: bool = False) -> None:
+    """Draw the figure ``name`` of a plan: ``out``.pdf, .png, .csv and, with its caption, .txt.
+
+    Without ``captions`` below them, figures say what made them, and on how many networks.
+    """
+    drawn, source = importlib.import_module(f"plotting.{name}"), Source(summaries)
+    with style(None if captions else source.made_by()), named(source.names()):
+        figure, points, caption = drawn.draw(source)
+        save(figure, points, caption, source.origin(), out, drawn.TITLE, drawn.HOW_TO_READ)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from torsweep.bundle.publish import pack
+from torsweep.bundle import pack
 from torsweep.ending import run_script
 
 run_script(snakemake, lambda: pack(Path(snakemake.params.folder), Path(snakemake.output[0])))

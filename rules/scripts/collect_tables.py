@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torsweep.ending import run_script
 from torsweep.runsets.collect import collect
-from torsweep.runsets.sources import open_runs, parse_sources
+from torsweep.runsets.run import open_runs, parse_sources
 
 
 def _work() -> None:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from torsweep.bundle.description import Credit
-from torsweep.bundle.publish import Sources, publish
+from torsweep.bundle import Credit, Sources, publish
 from torsweep.ending import run_script
 
 

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from torsweep.ending import run_script
-from torsweep.runsets.sources import repeat_run
+from torsweep.runsets.run import repeat_run
 
 
 def _work() -> None:

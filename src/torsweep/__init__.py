@@ -25,6 +25,6 @@ def load(source: str | Path, table: str = "streams") -> polars.DataFrame:
     had been under way when the warm-up ended. Raises InputError for what is no result, is damaged, or holds
     several plans: it lists them.
     """
-    from torsweep.runsets.loading import load_table
+    from torsweep.runsets.imported import load_table
 
     return load_table(source, table)

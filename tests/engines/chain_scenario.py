@@ -26,7 +26,7 @@ from torsweep.engines.run_settings import engine_tor_settings
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, write_run
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.network.model import read_network, write_network
 from torsweep.network.relays import only_paths
 from torsweep.network.sampling import sample_network

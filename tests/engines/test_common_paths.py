@@ -15,7 +15,7 @@ from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
 from torsweep.engines.tools import find_own_program
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 
 TABLES = ("streams.parquet", "relays.parquet")
 

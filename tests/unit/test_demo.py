@@ -11,7 +11,7 @@ import pytest
 
 from docs.generate.notebook import PAGE, cells
 from torsweep.cli import main
-from torsweep.demo.cli import BUNDLE
+from torsweep.commands import BUNDLE
 from torsweep.formats.archives import unpack_zip
 
 

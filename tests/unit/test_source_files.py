@@ -16,7 +16,7 @@ from torsweep.pipeline import arguments
 from torsweep.pipeline.arguments import Arguments
 
 ROOT = Path(__file__).parents[2]
-STAGES = {"runsets/collect.py": "tables", "stats": "summary", "report": "page", "bundle": "published"}
+STAGES = {"runsets/collect.py": "tables", "stats": "summary", "report": "page", "bundle.py": "published"}
 """Stages by what their rules name first."""
 
 RUNS, RESULTS = set(ENGINES), {"tables", "summary", "page", "published"}
@@ -74,7 +74,7 @@ def follow(monkeypatch):
         ("runsets/collect.py", {"tables"}),
         ("runsets/imported.py", set()),
         ("stats/summarize.py", {"page", "summary"}),
-        ("stats/cells/spikes.py", {"summary"}),
+        ("stats/spikes.py", {"summary"}),
         ("report/templates/report.css", {"page"}),
         ("network/describe.py", {"page"}),
         ("config/knob.py", RUNS | RESULTS | {"figure"}),
@@ -102,7 +102,7 @@ def test_a_figure_of_the_users_own_follows_what_it_imports(follow, tmp_path, mon
     Path("plotting/drawing/mine.py").write_text("")
     _forget()
     assert follow("plotting/drawing/mine.py") == {"figure"}
-    assert follow("torsweep/stats/cells/spikes.py") == {"summary"}
+    assert follow("torsweep/stats/spikes.py") == {"summary"}
     _forget()
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from tests.stand_ins import tor_script
 from tests.workflow.conftest import REPOSITORY, Workspace
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 
 PLAN = "two_tors/toy/2012/ci"
 TABLES = f"results/tables/{PLAN}/main/provenance.json"

@@ -15,7 +15,7 @@ from tests.published_plan import PublishedPlan
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run
-from torsweep.bundle.publish import pack
+from torsweep.bundle import pack
 
 # docs/how-to/import-your-own-data.md, in the size of the network `ci`.
 MINE = """

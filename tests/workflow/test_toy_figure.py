@@ -10,7 +10,7 @@ TOY = '''"""How many downloads there were."""
 
 import seaborn
 
-from plotting.drawing.style import canvas
+from plotting.drawing.palette import canvas
 
 TITLE = "A toy of a figure"
 HOW_TO_READ = "The higher a bar, the more downloads."

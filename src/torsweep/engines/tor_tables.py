@@ -24,7 +24,7 @@ import polars as pl
 
 from torsweep.config.tor_settings import TorSettings, Vegas
 from torsweep.engines.table_schema import COSTS, ROUND_TRIPS
-from torsweep.formats.text import text_lines
+from torsweep.formats.files import text_lines
 from torsweep.network.model import Network, Relay
 
 PROC = Path("/proc")

@@ -2,9 +2,9 @@ r"""YAML files, in a subset of YAML 1.2 whose values have one obvious meaning.
 
 In: a path, or the text of one value. Out: the mapping at the top, or the value. ``true`` and ``false`` are
 the only booleans, ``null`` and ``~`` the only nulls; numbers are decimal. What YAML 1.1 reads as another
-number (``1:30`` as 90, ``010`` as 8, ``1_000``, ``0x10``) is refused where no quotes make it a text; its
-other booleans (``yes``, ``on``) and its dates are texts. Keys that stand twice, tags, documents after the
-first and aliases of themselves are refused. Configurations of other programs are read as YAML 1.1.
+number (``1:30`` as 90, ``010`` as 8), its other booleans (``yes``, ``on``) and its dates are texts. Keys that
+stand twice, tags, documents after the first and aliases of themselves are refused. Configurations of other
+programs are read as YAML 1.1.
 """
 
 from __future__ import annotations
@@ -25,15 +25,6 @@ MOST_YAML_BYTES = 256 * KIB
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?\Z|[-+]?\.[0-9]+\Z")
-_SURPRISE = re.compile(
-    r"""[-+]?0[0-9_]+\Z                        # octal in YAML 1.1, decimal to the eye
-    |[-+]?0[xob][0-9a-fA-F_]+\Z
-    |[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z  # of base sixty
-    |[-+]?[0-9][0-9,]*_[0-9_]*(?:\.[0-9_]*)?\Z
-    |[-+]?0[0-9]+\.[0-9]*\Z
-    |[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z""",
-    re.VERBOSE,
-)
 _YAML_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _MOST_CHARACTERS = 40
 
@@ -77,15 +68,9 @@ def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 def _plain(text: str, node: yaml.Node) -> object:
     if text in _YAML_WORDS:
         return _YAML_WORDS[text]
-    shown = text[:_MOST_CHARACTERS]
-    if _SURPRISE.match(text):
-        raise _refused(
-            f"{shown} is no decimal number and may be read in more ways than one: write a decimal number, "
-            f'or "{shown}" for a text',
-            node,
-        )
     if not _FLOAT.match(text):
         return text
+    shown = text[:_MOST_CHARACTERS]
     number = int(text) if _INTEGER.match(shown) and shown == text else float(text)
     most = MOST_INTEGER if isinstance(number, int) else sys.float_info.max
     if len(text) > _MOST_CHARACTERS or abs(number) > most:

@@ -27,8 +27,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.files import read_document
 from torsweep.formats.frames import read_csv, read_frame
-from torsweep.formats.json_file import read_document
 from torsweep.network.exact import Floats, conditional_quantile, lognormal_table, quantile, whole
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_RATE_BYTES_PER_S

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from torsweep.config.network import AccessDelay
 from torsweep.config.traffic import KINDS
 from torsweep.errors import InputError
-from torsweep.formats.arrays import read_arrays
+from torsweep.formats.frames import read_arrays
 from torsweep.network.exact import (
     Floats,
     conditional_quantile,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError
-from torsweep.formats.text import text_lines
+from torsweep.formats.files import text_lines
 from torsweep.network.exact import Floats
 from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 

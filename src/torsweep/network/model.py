@@ -22,8 +22,8 @@ from torsweep.config.option_bundle import Position as Position
 from torsweep.config.reading import RefusedValue, left_out, validate
 from torsweep.config.traffic import ONION, AnyKind
 from torsweep.errors import InputError
-from torsweep.formats.arrays import map_array
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
+from torsweep.formats.frames import map_array
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import (
@@ -37,7 +37,7 @@ from torsweep.ranges import (
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK_FOLDER
-from torsweep.storage.manifest import changed_since
+from torsweep.storage.whole import changed_since
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"

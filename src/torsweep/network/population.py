@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_document
+from torsweep.formats.files import read_document
 from torsweep.network.model import POSITIONS, Position
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import write_text

@@ -24,9 +24,7 @@ from torsweep.config.eras import ERAS_DIRECTORY, EraConsensus
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.archives import members
-from torsweep.formats.files import reason
-from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import unpacked, whole_text
+from torsweep.formats.files import parse_json, reason, unpacked, whole_text
 from torsweep.formats.yaml_file import parse_scalar
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (

@@ -21,7 +21,7 @@ from torsweep.config.network import InputSource, LatencySource, NetworkConfig
 from torsweep.config.reading import Section, validate
 from torsweep.config.traffic import CLIENT_GROUPS, ClientGroup
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.exact import Floats

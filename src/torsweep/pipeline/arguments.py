@@ -196,7 +196,7 @@ class Arguments:
 
     def figure_source(self, wildcards: Any) -> str:
         """The key of what drawing a figure loads, beside the module of the figure and what figures share."""
-        return _source_key(f"plotting/{wildcards.figure}.py", "plotting/drawing/files.py")
+        return _source_key(f"plotting/{wildcards.figure}.py", "plotting/drawing/source.py")
 
     def captions(self, wildcards: Any) -> bool:
         """Whether figures have their captions below them."""

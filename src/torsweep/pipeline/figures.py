@@ -73,7 +73,7 @@ def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = False) -
     require_writable(out.parent, FIGURES_FOLDER)
     require_figure(name)
     with _told_with_its_line():
-        figure_module("drawing.files").draw_plan(name, folder, out, captions=captions)
+        figure_module("drawing.source").draw_plan(name, folder, out, captions=captions)
 
 
 @contextmanager

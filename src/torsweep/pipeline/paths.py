@@ -27,7 +27,7 @@ from torsweep.engines.run_settings import require_knobs
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import choose_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
@@ -36,7 +36,7 @@ from torsweep.pipeline.checks import experiment_questions, require_answerable, r
 from torsweep.pipeline.tree import RESULTS, PlanPath, SourcesPlan, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.reading import SOURCES_JOINED_BY
-from torsweep.runsets.sources import SEPARATOR, joined, parse_sources
+from torsweep.runsets.run import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
 

@@ -1,9 +1,9 @@
 """The tree of results: experiment, engine, era, network and plan have a level each, so that nothing mixes.
 
 In: the names of these. Out: paths below ``results/``. A run, a plan's tables and a summary are folders; each
-is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage.manifest`).
+is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage.whole`).
 
-A plan of several sources (:mod:`torsweep.runsets.sources`) makes missing runs of the model, each with a
+A plan of several sources (:mod:`torsweep.runsets.run`) makes missing runs of the model, each with a
 repeat; runs of engines that run tor are taken as they stand, unless ``runs=all`` asks for them too, with a
 repeat of the baseline. Where finished runs of an engine that runs tor are compared with the model, the model
 makes the same runs.
@@ -26,8 +26,8 @@ from torsweep.engines.registry import find_engine
 from torsweep.engines.selection import require_engine
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.sources import RunSource, require_held
-from torsweep.stats.files import PLAN_FILE
+from torsweep.runsets.run import RunSource, require_held
+from torsweep.stats.statistic import PLAN_FILE
 from torsweep.storage.folders import SUMS_FILE
 
 RESULTS = Path("results")

@@ -32,8 +32,8 @@ from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.comparison import MEASURES_HEADER, Comparison, comparison, is_comparison
-from torsweep.stats.files import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
+from torsweep.stats.statistic import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import (
     TextTable,

@@ -14,27 +14,28 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from torsweep.config.reading import validate
+from torsweep.engines.contract import STREAMS_FILE
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
-from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
+from torsweep.engines.table_schema import OUTCOMES, SCHEMAS, STREAMS, WORDS, TableSchema, write_table
 from torsweep.errors import InputError
-from torsweep.formats.json_file import of_version
-from torsweep.formats.text import text_lines, whole_text
+from torsweep.formats.files import of_version, text_lines, whole_text
+from torsweep.formats.frames import read_metadata
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet import TORNET_FILE, shadow_time_ns
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
-from torsweep.runsets.reading import IMPORT
-from torsweep.runsets.run import GIVEN, Run
+from torsweep.runsets.reading import IMPORT, METADATA_KEY, PlanTables
+from torsweep.runsets.run import GIVEN, Run, read_table, with_paths
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import IMPORT_FOLDER
-from torsweep.storage.manifest import verify_folder, with_checksums
+from torsweep.storage.whole import verify_folder, with_checksums
 from torsweep.units import SECOND_NS, rounded_duration
 
 HOSTS = "shadow.data/hosts"
@@ -150,6 +151,16 @@ IMPORT_FORMAT, IMPORT_VERSION = "torsweep-import", 1
 IMPORTED = "imports"
 """Takes the place of an experiment."""
 _NO_IMPORT = "no such file: `torsweep import tornettools` leaves it in the folder of an import"
+
+
+IMPORTS = Path("results/imports")
+
+
+def import_folder(value: str | Path) -> Path:
+    """An import's folder: a name stands below results/imports; InputError for no name at all."""
+    if not str(value).strip():
+        raise InputError("is empty", key="--as", accepted="a name, or a folder")
+    return IMPORTS / value if Path(value).name == str(value) else Path(value)
 
 
 @dataclass(frozen=True)
@@ -321,3 +332,49 @@ def open_import(folder: Path) -> Import:
     document = of_version(verify_folder(folder, MANIFEST, _NO_IMPORT), file, IMPORT_FORMAT, IMPORT_VERSION)
     fields = {key: value for key, value in document.items() if key not in ("format", "format_version")}
     return validate(Import, {"folder": folder, **fields}, file)
+
+
+_PLACES = ("results/tables", "tables", "")
+"""Where a folder has the tables of plans: a study, results or a bundle, and a folder among tables."""
+
+
+def load_table(source: str | Path, table: str) -> pl.DataFrame:
+    """See :func:`torsweep.load`."""
+    schemas = {schema.name: schema for schema in SCHEMAS}
+    if table not in schemas:
+        raise InputError("is no table", key="table", value=table, accepted=", ".join(schemas))
+    named = [Path("results", stage, source) for stage in ("imports", "tables")]
+    folder = next((each for each in (Path(source), *named) if each.is_dir()), None)
+    if folder is None:
+        accepted = "a folder of results, or the name of an experiment or an import"
+        raise InputError("no such results", value=str(source), accepted=accepted)
+    if (folder / MANIFEST).is_file():
+        return _of_import(folder, schemas[table])
+    plans = next((plans for place in _PLACES if (plans := _plans(folder / place))), [])
+    if len(plans) != 1:
+        problem = f"holds the tables of {len(plans)} plans"
+        raise InputError(problem, file=folder, accepted=f"one of {', '.join(map(str, plans))}" * bool(plans))
+    tables = replace(PlanTables.open(plans[0]), kinds=WORDS["kind"])
+    return tables.whole(schemas[table].file)
+
+
+def _plans(folder: Path) -> list[Path]:
+    """The folders of tables of plans in ``folder``; tables of runs say nothing of a plan."""
+    files = sorted(folder.rglob(STREAMS_FILE)) if folder.is_dir() else []
+    return [file.parent for file in files if METADATA_KEY in read_metadata(file)]
+
+
+def _of_import(folder: Path, schema: TableSchema) -> pl.DataFrame:
+    """The table of each simulation, from Shadow's start; ``seed`` numbers the networks from 1."""
+    opened = open_import(folder)
+    networks = list(dict.fromkeys(opened.network_of(run) for run in opened.runs))
+    frames = []
+    for run in opened.runs:
+        place = folder / run.folder
+        if not (place / schema.file).is_file():
+            raise InputError("has no such table", file=place, key="table", value=schema.name)
+        frame = read_table(place, schema)
+        frame = with_paths(frame, place) if schema is STREAMS else frame
+        seed = pl.lit(networks.index(opened.network_of(run)) + 1, pl.Int64)
+        frames.append(frame.select(seed.alias("seed"), pl.lit(opened.name).alias(IMPORT), pl.all()))
+    return pl.concat(frames)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from torsweep.config.reading import validate
 from torsweep.engines.shadow.read.logs import Log
@@ -29,8 +29,7 @@ from torsweep.engines.shadow.read.tornettools import (
     in_order,
 )
 from torsweep.errors import InputError
-from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import whole_text
+from torsweep.formats.files import parse_json, whole_text
 
 _SECOND_US = 1_000_000
 
@@ -51,97 +50,64 @@ _Count = Annotated[int, Field(ge=-1, le=2**62)]
 """Bytes or microseconds; -1: never."""
 
 
-class _Bytes(BaseModel):
-    got: _Count = Field(alias="payload-bytes-recv")
-
-
-class _Asked(BaseModel):
-    id: _Count
-    vertexid: str
-    recvsize: _Count
-    error: str
-
-
-class _Transport(BaseModel):
-    local: str
-    remote: str
-    state: str
-    error: str
-
-
-class _Times(BaseModel):
-    """µs; from the start, but the first and the last; -1: never."""
-
-    created: Annotated[_Count, Field(alias="created-ts")]
-    socks_reply: Annotated[_Count, Field(alias="usecs-to-proxy-response")]
-    command: Annotated[_Count, Field(alias="usecs-to-command")]
-    first_byte: Annotated[_Count, Field(alias="usecs-to-first-byte-recv")]
-    last_byte: Annotated[_Count, Field(alias="usecs-to-last-byte-recv")]
-    now: Annotated[_Count, Field(alias="now-ts")]
-
-
-class _Elapsed(BaseModel):
-    payload_progress_recv: dict[_Share, _Seconds] = {}
+def _at(*path: str) -> Any:
+    return Field(validation_alias=AliasPath(*path))
 
 
 class _Stream(BaseModel):
+    """A download; steps in µs from the start, ``created`` and ``now`` in µs since 1970; -1: never."""
+
     is_error: bool
-    byte_info: _Bytes
-    stream_info: _Asked
-    transport_info: _Transport
-    time_info: _Times
-    elapsed_seconds: _Elapsed = _Elapsed()
+    got: _Count = _at("byte_info", "payload-bytes-recv")
+    id: _Count = _at("stream_info", "id")
+    vertex: str = _at("stream_info", "vertexid")
+    wanted: _Count = _at("stream_info", "recvsize")
+    error: str = _at("stream_info", "error")
+    local: str = _at("transport_info", "local")
+    remote: str = _at("transport_info", "remote")
+    transport_state: str = _at("transport_info", "state")
+    transport_error: str = _at("transport_info", "error")
+    created: _Count = _at("time_info", "created-ts")
+    socks_reply: _Count = _at("time_info", "usecs-to-proxy-response")
+    command: _Count = _at("time_info", "usecs-to-command")
+    first_byte: _Count = _at("time_info", "usecs-to-first-byte-recv")
+    last_byte: _Count = _at("time_info", "usecs-to-last-byte-recv")
+    now: _Count = _at("time_info", "now-ts")
+    progress: dict[_Share, _Seconds] = Field(
+        {}, validation_alias=AliasPath("elapsed_seconds", "payload_progress_recv")
+    )
 
     def row(self, log: int) -> dict[str, Any]:
         """The download as a row of :class:`TgenLog`."""
-        request, times, transport = self.stream_info, self.time_info, self.transport_info
-        steps = (times.socks_reply, times.command, times.first_byte, times.last_byte)
+        steps = (self.socks_reply, self.command, self.first_byte, self.last_byte)
         return {
             "log": log,
             "line": 0,
             "report": "error" if self.is_error else "success",
-            "port": transport.local.rpartition(":")[2],
-            "remote": transport.remote,
-            "transport_state": transport.state,
-            "transport_error": transport.error,
-            "vertex": request.vertexid,
-            "stream_error": request.error,
-            "id": request.id,
-            "bytes_wanted": request.recvsize,
-            "bytes_got": self.byte_info.got,
-            "created_us": times.created,
+            "port": self.local.rpartition(":")[2],
+            "remote": self.remote,
+            "transport_state": self.transport_state,
+            "transport_error": self.transport_error,
+            "vertex": self.vertex,
+            "stream_error": self.error,
+            "id": self.id,
+            "bytes_wanted": self.wanted,
+            "bytes_got": self.got,
+            "created_us": self.created,
             **{name: us if us >= 0 else None for name, us in zip(_TIMES, steps, strict=True)},
-            "ended_us": times.now,
+            "ended_us": self.now,
         }
 
     def growth(self, log: int) -> Iterator[dict[str, Any]]:
         """When each tenth of the payload was there, as rows of :class:`TgenLog`."""
-        request = self.stream_info
-        for share, seconds in self.elapsed_seconds.payload_progress_recv.items():
-            got = round(float(share) * request.recvsize)
-            time_us = self.time_info.created + round(seconds * 1e6)
-            yield {"log": log, "id": request.id, "bytes_got": got, "time_us": time_us}
+        for share, seconds in self.progress.items():
+            time_us = self.created + round(seconds * 1e6)
+            got = round(float(share) * self.wanted)
+            yield {"log": log, "id": self.id, "bytes_got": got, "time_us": time_us}
 
 
 class _TgenHost(BaseModel):
-    streams: dict[str, _Stream]
-
-
-class _TgenNode(BaseModel):
-    tgen: _TgenHost
-
-
-class _Circuits(BaseModel):
-    """Seconds that circuits took, by the second since 1970 in which they were built or failed."""
-
-    build_time: dict[_Second, list[_Seconds]] = {}
-    fail_time: dict[_Second, list[_Seconds]] = {}
-
-
-class _CircuitSummary(BaseModel):
-    """How many circuits failed, by reason; of oniontracetools before 2022, in all."""
-
-    circuits_failed_total: dict[str, int] | int = 0
+    streams: dict[str, _Stream] = _at("tgen", "streams")
 
 
 class _Bandwidth(BaseModel):
@@ -152,23 +118,29 @@ class _Bandwidth(BaseModel):
 
 
 class _OnionTraceHost(BaseModel):
-    circuit: _Circuits | None = None
-    circuit_summary: _CircuitSummary | None = None
-    bandwidth: _Bandwidth | None = None
+    """Seconds that circuits took, by the second since 1970 in which they were built or failed; how many
+    failed, by reason (of oniontracetools before 2022, in all)."""
 
-
-class _OnionTraceNode(BaseModel):
-    oniontrace: _OnionTraceHost
+    build_time: dict[_Second, list[_Seconds]] = Field(
+        {}, validation_alias=AliasPath("oniontrace", "circuit", "build_time")
+    )
+    fail_time: dict[_Second, list[_Seconds]] = Field(
+        {}, validation_alias=AliasPath("oniontrace", "circuit", "fail_time")
+    )
+    failed: dict[str, int] | int = Field(
+        0, validation_alias=AliasPath("oniontrace", "circuit_summary", "circuits_failed_total")
+    )
+    bandwidth: _Bandwidth | None = Field(None, validation_alias=AliasPath("oniontrace", "bandwidth"))
 
 
 class _Tgen(BaseModel):
     version: str
-    data: dict[str, _TgenNode]
+    data: dict[str, _TgenHost]
 
 
 class _OnionTrace(BaseModel):
     version: str
-    data: dict[str, _OnionTraceNode]
+    data: dict[str, _OnionTraceHost]
 
 
 def _document(file: Path, program: str) -> dict[str, Any]:
@@ -207,7 +179,7 @@ def _tgen_log(parsed: _Tgen, clients: Sequence[str], file: Path) -> TgenLog:
         (log, stream)
         for log, client in enumerate(clients)
         if client in parsed.data
-        for stream in parsed.data[client].tgen.streams.values()
+        for stream in parsed.data[client].streams.values()
     ]
     if not streams:
         raise InputError("holds no download", file=file, accepted="what `tgentools parse --complete` writes")
@@ -221,7 +193,7 @@ def _tgen_log(parsed: _Tgen, clients: Sequence[str], file: Path) -> TgenLog:
 
 def _events(parsed: _OnionTrace, names: Sequence[str]) -> Events:
     """The circuits and bytes of the hosts ``names``, which ``log`` counts."""
-    hosts = [(log, parsed.data[name].oniontrace) for log, name in enumerate(names) if name in parsed.data]
+    hosts = [(log, parsed.data[name]) for log, name in enumerate(names) if name in parsed.data]
     bandwidth = [row for log, host in hosts if host.bandwidth for row in _bytes(log, host.bandwidth)]
     circuits = [row for log, host in hosts for row in _circuits(log, host)]
     return replace(
@@ -242,10 +214,8 @@ def _bytes(log: int, bandwidth: _Bandwidth) -> Iterator[dict[str, int]]:
 
 def _circuits(log: int, host: _OnionTraceHost) -> Iterator[dict[str, Any]]:
     """Two events of each circuit: that it was launched, and how that ended."""
-    circuits, summary = host.circuit or _Circuits(), host.circuit_summary or _CircuitSummary()
-    failed = summary.circuits_failed_total
-    reason = next(iter(failed)) if isinstance(failed, dict) and len(failed) == 1 else None
-    ends = [("BUILT", circuits.build_time, None), ("FAILED", circuits.fail_time, reason)]
+    reason = next(iter(host.failed)) if isinstance(host.failed, dict) and len(host.failed) == 1 else None
+    ends = [("BUILT", host.build_time, None), ("FAILED", host.fail_time, reason)]
     took = (
         (status, why, second, seconds)
         for status, by_second, why in ends

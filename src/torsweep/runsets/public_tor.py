@@ -26,8 +26,7 @@ from pydantic import AliasPath, BaseModel, Field, model_validator
 from torsweep.config.reading import RefusedValue, validate
 from torsweep.config.traffic import MEASURING_TRAFFIC, ONION_SUFFIX
 from torsweep.errors import InputError
-from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import whole_text
+from torsweep.formats.files import parse_json, whole_text
 
 PUBLIC_MEASURES: Mapping[str, str] = {
     "ttfb_after_command": "request to the first payload byte, s; of OnionPerf's files only",

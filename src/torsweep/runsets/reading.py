@@ -34,10 +34,10 @@ from torsweep.engines.contract import (
 )
 from torsweep.engines.table_schema import later_columns
 from torsweep.errors import InputError
+from torsweep.formats.files import of_version, parse_json
 from torsweep.formats.frames import read_metadata, scan_frame
-from torsweep.formats.json_file import of_version, parse_json
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.storage.manifest import verify_folder
+from torsweep.storage.whole import verify_folder
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""

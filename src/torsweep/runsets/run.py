@@ -1,25 +1,36 @@
-"""One finished run, whoever made it.
+"""One finished run, whoever made it, and the sources of a plan's runs where engines stand side by side.
 
 In: a folder with run.json, provenance.json and tables, named by its variant; or what an import says of one of
-its simulations (:mod:`torsweep.runsets.imported`). Out: :class:`Run`, and its tables.
+its simulations (:mod:`torsweep.runsets.imported`); a text such as ``emulation,cellsim+tcp=linux_6_18``. Out:
+:class:`Run` and its tables; each :class:`RunSource`, and its finished runs as levels of ``source``.
+
+The levels in a source's name are of knobs that the plan does not turn: all its variants get them. A repeat is
+a run with another seed, which differs from its original by chance alone. Repeats have a tree of their own
+beside ``results/runs``, with the same levels below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.plan import Plan
 from torsweep.config.tor_settings import Droptail
-from torsweep.config.variant import variant_levels, variant_text
-from torsweep.engines.run_spec import RunSpec, finished_run, read_run
+from torsweep.config.variant import JOINED_BY, Variant, variant_levels, variant_text
+from torsweep.engines.registry import MODEL_ENGINE, RUN_ENGINES, find_engine
+from torsweep.engines.run_spec import RunSpec, finished_run, read_run, write_run
 from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_frame
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
+from torsweep.seeds import repeat_seed
 
 GIVEN = "tornettools"
 """The key of the checksum of a network that tornettools made, in the provenance of a run on it."""
@@ -108,3 +119,133 @@ def with_paths(streams: pl.DataFrame, run_directory: Path) -> pl.DataFrame:
     names = {name: pl.col("path").str.extract(pattern) for name, pattern in parts.items()}
     paths = circuits.select("client", "circuit", **names)
     return streams.join(paths, on=["client", "circuit"], how="left", maintain_order="left")
+
+
+SEPARATOR = ","
+TRANSPORT = "transport"
+"""The target of the knobs that a source's name may set."""
+
+_SOURCE = rf"(?:{'|'.join(RUN_ENGINES)})(?:\+[a-z_]+=[A-Za-z0-9_.-]+)*"
+SOURCES_PATTERN = f"{_SOURCE}(?:{SOURCES_JOINED_BY}{_SOURCE})*"
+"""The engine's level in the tree of results: one engine, or several sources."""
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """An engine, the ``levels`` that its variants go on with; and whether these are repeats of its runs."""
+
+    engine: str
+    levels: tuple[tuple[str, str], ...] = ()
+    repeat: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The source that ``text`` names; InputError when there can be none."""
+        engine, _, rest = text.partition(JOINED_BY)
+        if engine not in RUN_ENGINES:
+            raise InputError("is no engine", key="engine", value=engine, accepted=", ".join(RUN_ENGINES))
+        levels = Variant.parse(rest).levels if rest else ()
+        for knob, _ in levels:
+            if find_knob(knob).target != TRANSPORT:
+                accepted = ", ".join(name for name, one in KNOBS.items() if one.target == TRANSPORT)
+                raise InputError("does not tell sources apart", key="engine", value=knob, accepted=accepted)
+        if rest and engine != MODEL_ENGINE:
+            raise InputError("has a transport of its own", key="engine", value=text, accepted=engine)
+        return cls(engine, levels)
+
+    @property
+    def label(self) -> str:
+        """The level of the dimension ``source``; but for repeats, the text that :meth:`parse` reads."""
+        levels = "".join(f"+{knob}={level}" for knob, level in self.levels)
+        return f"{self.engine}{levels}{REPEAT if self.repeat else ''}"
+
+    @property
+    def runs_tor(self) -> bool:
+        """Whether its engine runs tor itself."""
+        return find_engine(self.engine).runs_tor
+
+    def repeated(self) -> Self:
+        """The repeats of its runs."""
+        return replace(self, repeat=True)
+
+    @property
+    def tree(self) -> Path:
+        """The tree of its runs, below that of results."""
+        return Path("repeats" if self.repeat else "runs")
+
+    def variant(self, variant: Variant) -> Variant:
+        """How its runs of a variant of the plan are named."""
+        return Variant((*variant.levels, *self.levels))
+
+
+def parse_sources(text: str) -> tuple[RunSource, ...]:
+    """The sources in ``text``, between commas or as a folder's name has them, the reference first.
+
+    Raises InputError unless two or more differ.
+    """
+    sources = tuple(
+        RunSource.parse(part.strip()) for part in text.replace(SOURCES_JOINED_BY, SEPARATOR).split(SEPARATOR)
+    )
+    if len(set(sources)) < len(sources) or len(sources) < 2:
+        raise InputError("two or more are compared", key="engine", value=text, accepted="such as A,B")
+    return sources
+
+
+def joined(sources: Iterable[RunSource]) -> str:
+    """The name of a set of runs of these sources, which takes the place of an engine's."""
+    return SOURCES_JOINED_BY.join(source.label for source in sources)
+
+
+def require_held(plan: Plan) -> None:
+    """InputError where the plan turns what tells sources apart."""
+    for knob in plan.knobs:
+        if find_knob(knob).target == TRANSPORT:
+            problem = f"{plan.name} turns {knob} itself"
+            raise InputError(problem, key="plan", value=plan.name, accepted="such as main")
+
+
+def open_runs(directories: Sequence[Path], sources: Sequence[RunSource]) -> list[Run]:
+    """The runs in ``directories``, each by the source that its place in the tree of results names.
+
+    Raises InputError for one that no source has, and for what is wrong with a run.
+    """
+    every = [*sources, *(source.repeated() for source in sources)]
+    runs = [_open(directory, every) for directory in directories]
+    order = [source.label for source in every]
+    return sorted(runs, key=lambda run: order.index(run.variant[SOURCE]))
+
+
+def _open(directory: Path, sources: Sequence[RunSource]) -> Run:
+    seed, _, _, engine, _, tree = (folder.name for folder in list(directory.parents)[:6])
+    run = open_run(directory)
+    levels = list(run.variant.items())
+    fitting = [
+        source
+        for source in sources
+        if source.engine == run.engine == engine
+        and source.tree.name == tree
+        and levels[len(levels) - len(source.levels) :] == list(source.levels)
+    ]
+    if not fitting or not seed.isdigit():
+        accepted = ", ".join(source.label for source in sources)
+        raise InputError("is no run of a source", file=directory, accepted=accepted)
+    source = max(fitting, key=lambda each: len(each.levels))
+    variant = {SOURCE: source.label, **dict(levels[: len(levels) - len(source.levels)])}
+    return replace(run, variant=variant, seed=int(seed))
+
+
+def repeat_run(original: Path, out: Path, *, wait: bool = False) -> RunSpec:
+    """Write the repeat of the run in ``original`` into ``out`` and return it.
+
+    Raises OutputError when ``out`` cannot be written or an engine is at work in it.
+    """
+    run = read_run(original)
+    update = {"seed": repeat_seed(run.seed), "network": _from(out, original, run.network)}
+    repeat = run.model_copy(update=update)
+    write_run(repeat, out, wait=wait)
+    return repeat
+
+
+def _from(out: Path, original: Path, network: str) -> str:
+    """The network directory relative to ``out``, from what it is relative to ``original``."""
+    return os.path.relpath((original / network).resolve(), out.resolve())

@@ -21,10 +21,9 @@ from torsweep.formats.files import KIB
 from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
 from torsweep.runsets.reading import at_levels
-from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
 from torsweep.stats.measures.measure import ALL
-from torsweep.stats.statistic import Analysis, Statistic, numbers, statistics, texts
+from torsweep.stats.statistic import Analysis, Statistic, numbers, read_plan, statistics, texts
 from torsweep.stats.streams.incidence import REQUEST, TIMES_FROM_REQUEST, metric_at
 from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.text import interval_text

@@ -25,11 +25,11 @@ from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Provenance
-from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.text import TextTable
 from torsweep.storage import whole_file
+from torsweep.storage.whole import verify_folder
 
 MetricName = Literal["ttfb", "ttlb"]
 """Time to the first, or to the last, payload byte of a download."""
@@ -242,3 +242,32 @@ def write_csv(frame: pl.DataFrame, path: Path) -> None:
     """Write ``frame`` with six significant digits; an empty cell is a number that is not there."""
     with whole_file(path) as temporary:
         frame.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+
+
+PLAN_FILE = "plan.json"
+"""The manifest: what the tables were collected from, the baseline, and the checksums of the other files."""
+
+CLAIMS_FILE = "claims.json"
+"""The verdict on each claim."""
+
+SUMMARY_TEXT = "summary.md"
+"""All of it to read."""
+
+SUMMARY_TABLES = "summary.json"
+"""The paragraphs and tables of the same text, for the page."""
+
+NO_SUMMARIES = "no such file: no summary is there"
+
+
+BASELINE, NAMES = "baseline", "names"
+"""What the manifest says beside where the tables come from: a level of each knob, and names of levels."""
+
+
+def read_plan(summaries: Path) -> dict[str, Any]:
+    """plan.json in the folder ``summaries``, all files of which are as they were made; else InputError."""
+    return verify_folder(summaries, PLAN_FILE, NO_SUMMARIES)
+
+
+def origin_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the tables come from, of what :func:`read_plan` returns."""
+    return {key: value for key, value in plan.items() if key not in (BASELINE, NAMES)}

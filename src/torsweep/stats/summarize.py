@@ -20,12 +20,13 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.runsets.reading import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison
-from torsweep.stats.files import (
+from torsweep.stats.inference.interim import Design, read_looks, record_look
+from torsweep.stats.statistic import (
     BASELINE,
     CLAIMS_FILE,
     NAMES,
@@ -33,9 +34,10 @@ from torsweep.stats.files import (
     PLAN_FILE,
     SUMMARY_TABLES,
     SUMMARY_TEXT,
+    Analysis,
+    statistics,
+    write_csv,
 )
-from torsweep.stats.inference.interim import Design, read_looks, record_look
-from torsweep.stats.statistic import Analysis, statistics, write_csv
 from torsweep.stats.text import (
     TextTable,
     duration_text,
@@ -47,7 +49,7 @@ from torsweep.stats.text import (
 from torsweep.stats.verdicts import CLAIMS, claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
-from torsweep.storage.manifest import with_checksums
+from torsweep.storage.whole import with_checksums
 
 NO_LOOKS: Mapping[int, float] = MappingProxyType({})
 

@@ -13,11 +13,19 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from torsweep.config.reading import validate
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.stats.arrival import change_arrived
 from torsweep.stats.claims.judging import Verdict, verdicts
-from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
-from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.statistic import (
+    CLAIMS_FILE,
+    NO_SUMMARIES,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    read_plan,
+    texts,
+)
 from torsweep.stats.streams.steadiness import drift_sentences
 from torsweep.stats.text import TextTable, variant_words
 

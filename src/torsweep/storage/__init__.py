@@ -1,6 +1,5 @@
-"""Writing: what torsweep may write (:mod:`folders`), files and folders that appear whole (:mod:`whole`), and
-the manifest of what a stage has finished (:mod:`manifest`).
-"""
+"""Writing: what torsweep may write (:mod:`folders`), and files and folders that appear whole
+(:mod:`whole`)."""
 
 from torsweep.storage.whole import whole_directory, whole_file, write_text
 

@@ -24,7 +24,7 @@ from rich.text import Text
 from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import Variant
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE

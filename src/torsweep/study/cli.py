@@ -71,6 +71,7 @@ def new_command(
 
 
 def compare_command(
+    context: typer.Context,
     candidate: Annotated[
         str | None,
         typer.Option(
@@ -179,46 +180,16 @@ def compare_command(
 ) -> None:
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     if are_imports(candidate, baseline):
-        _require_alone(
-            torrc=torrc,
-            consensus=consensus,
-            on=on,
-            engine=None if engine == AUTO_ENGINE else engine,
-            network=network,
-            networks=networks,
-            within=within,
-            shows=shows,
-            era=era,
-            measured=measured,
-            pairing=pairing,
-            study=study,
-            cores=cores,
-            dry_run=dry_run or None,
-            json=as_json or None,
-            fail_if=fail_if,
-        )
+        _require_alone(context)
         _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
         return
-    from torsweep.study.change import Sides
     from torsweep.study.request import Request
 
-    prepared = Request(
-        Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on),
-        engine,
-        tuple(network or ()),
-        networks,
-        within,
-        shows,
-        era,
-        warm_up,
-        measured,
-        pairing,
-        study,
-        cores,
-    ).prepare()
+    prepared = Request.read(context.params).prepare()
     for line in prepared.notes:
         typer.echo(f"torsweep: {line}", err=True)
-    _require_answer(dry_run, as_json)
+    if dry_run and as_json:
+        raise InputError("is the answer, which --dry-run has not", key="--json", accepted="one of the two")
     if plan := _play(prepared, dry_run):
         _print_result(plan, prepared.about, as_json, fail_if or [])
 
@@ -260,18 +231,16 @@ def are_imports(candidate: str | None, baseline: str | None) -> bool:
     return bool(imports)
 
 
-def _require_alone(**others: object) -> None:
-    """Raise InputError for one of the options of a comparison that runs tor, beside two imports."""
-    for name, value in others.items():
-        if value is not None:
-            shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _require_alone(context: typer.Context) -> None:
+    """Raise InputError for an option of a comparison that runs tor, beside two imports."""
+    for option in context.command.params:
+        source = context.get_parameter_source(str(option.name))
+        stated = source is not None and source.name == "COMMANDLINE"
+        if stated and option.name not in ("candidate", "baseline", "warm_up", "tor_metrics"):
+            value = context.params[str(option.name)]
+            shown = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             problem, accepted = "is not for imports, of which nothing is run", "--warm-up and --tor-metrics"
-            raise InputError(problem, key=f"--{name.replace('_', '-')}", value=shown, accepted=accepted)
-
-
-def _require_answer(dry_run: bool, as_json: bool) -> None:
-    if dry_run and as_json:
-        raise InputError("is the answer, which --dry-run has not", key="--json", accepted="one of the two")
+            raise InputError(problem, key=option.opts[0], value=shown, accepted=accepted)
 
 
 def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:

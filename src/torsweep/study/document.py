@@ -38,8 +38,7 @@ from torsweep.study.change import TorChange
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, write_study
 from torsweep.study.sight import refusal
-from torsweep.study.tornets import TORNET_ENGINE, Tornets
-from torsweep.study.venue import engines_of_tor
+from torsweep.study.venue import TORNET_ENGINE, Tornets, engines_of_tor
 
 PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"

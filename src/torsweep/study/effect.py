@@ -1,8 +1,11 @@
-"""Whether a change can act on the networks that it is to be compared on, before anything is built.
+"""What a change can show on the networks of a comparison, before anything is built: whether it can act there,
+and
+whether both sides can take the same paths.
 
-In: the change, the networks, the era. Out: sentences on the parts that cannot act; InputError where none can,
-and for hosts that the networks have not, or that cannot take what they are to get. And what the backtest says
-of changes like it: ``experiments/backtest/badly_predicted.csv``, which ``bench.backtest`` writes.
+In: the change, the networks, the era, what the user says of paths. Out: sentences on the parts that cannot
+act and on what the backtest says of such changes (``experiments/backtest/badly_predicted.csv``, which
+``bench.backtest`` writes), and the pairing. InputError where no part can act, for hosts that the networks
+have not, and for a pairing that cannot be had.
 """
 
 from __future__ import annotations
@@ -13,17 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from torsweep.config.eras import tor_settings
+from torsweep.config.eras import ERAS, tor_settings, usual_levels
+from torsweep.config.features import FEATURES
+from torsweep.config.knob import AUTO
 from torsweep.config.network import NetworkConfig
-from torsweep.config.option_bundle import Role, Where
+from torsweep.config.option_bundle import OptionBundle, Role, Where
 from torsweep.config.reading import validate
 from torsweep.config.traffic import ONION
+from torsweep.config.variant import FREE, PATHS
+from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.home import find
 from torsweep.study.change import UNCHANGED, TorChange
 from torsweep.study.named_tor import ARTI, changed_defaults
-from torsweep.study.tornets import Tornets
+from torsweep.study.venue import Tornets
 from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_options
 
 
@@ -226,3 +233,56 @@ def backtest_notes(change: TorChange, file: Path = BADLY_PREDICTED) -> list[str]
     told = change.option_names
     rows = read_csv(find(file), None).select("option", "sentence").rows()
     return [sentence for option, sentence in rows if option.lower() in told]
+
+
+COST = "each run draws its own paths, so it takes more networks to show the same change"
+
+
+def choose_pairing(
+    text: str | None, change: TorChange, relays: int, era: str | None
+) -> tuple[str, list[str]]:
+    """The pairing that ``text`` asks for, or the usual one, and what there is to say of it and of the change.
+
+    Raises InputError where common paths are asked for and cannot be had, or would hide the change.
+    """
+    notes = [*change.notes, *_feature_notes(change, relays)]
+    why = _why_free(change)
+    if text == PATHS and why:
+        raise InputError(f"cannot be had: {why}", key="--pairing", value=text, accepted=FREE)
+    if text is not None:
+        return text, notes
+    levels = usual_levels(era if era in ERAS else "today")
+    for feature in FEATURES:
+        least, auto = feature.least_relays, levels[feature.knob.name] == AUTO
+        if not why and auto and feature.own_circuits and relays >= least:
+            why = f"{feature.title}, which is on from {least} relays on, takes circuits of its own"
+    return (FREE, [*notes, f"no common paths: {why}; {COST}"]) if why else (PATHS, notes)
+
+
+def _bundles(change: TorChange) -> list[OptionBundle]:
+    return [validate(OptionBundle, entry, None) for entry in change.options.values()]
+
+
+def _why_free(change: TorChange) -> str:
+    """Why the two sides cannot take the same paths; empty where they can."""
+    for bundle in _bundles(change):
+        if name := bundle.about_paths:
+            return f"{name} is about the choice of paths or the building of circuits"
+    if change.has_arti:
+        return "Arti chooses its paths itself"
+    if any(tor.get("series") == "none" or "program" in tor for tor in change.tors.values()):
+        return f"a tor without the project's patches has no {PATHS_OPTION}"
+    return ""
+
+
+def _feature_notes(change: TorChange, relays: int) -> Iterator[str]:
+    """A warning for each feature that the change turns on in a network that is too small for it."""
+    lines = [line for bundle in _bundles(change) for line in (bundle.torrc.items(), bundle.consensus.items())]
+    on = {name.lower() for each in lines for name, value in each if str(value) == "1"}
+    for feature in FEATURES:
+        names = {option.name.lower() for option in feature.knob.tor}
+        if on & names and relays < feature.least_relays:
+            yield (
+                f"{feature.title} in {relays} relays: {feature.when_small}; it takes"
+                f" {feature.least_relays} relays or more"
+            )

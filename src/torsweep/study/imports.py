@@ -20,9 +20,8 @@ from torsweep.config.replicates import NO_DIFFERENCE_BELOW
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure
-from torsweep.runsets.cli import import_folder
 from torsweep.runsets.collect import collect
-from torsweep.runsets.imported import IMPORTED, Import, open_import
+from torsweep.runsets.imported import IMPORTED, Import, import_folder, open_import
 from torsweep.runsets.reading import IMPORT, PlanTables
 from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.statistic import Analysis

@@ -24,7 +24,7 @@ from torsweep.home import CHECKOUT
 from torsweep.network.sampling import input_paths
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.runsets.reading import SOURCES_JOINED_BY, Provenance
-from torsweep.runsets.sources import SEPARATOR, parse_sources
+from torsweep.runsets.run import SEPARATOR, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.tor.arti import is_version
 from torsweep.tor.repository import Commit, find_commit, is_repository

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, Self
 
 from torsweep.config.network import load_network_config
 from torsweep.study.budget import fitted, read_goal
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
-from torsweep.study.effect import require_effect
-from torsweep.study.pairing import choose_pairing
+from torsweep.study.effect import choose_pairing, require_effect
 from torsweep.study.play import Play
-from torsweep.study.tornets import read_tornets
-from torsweep.study.venue import choose_venue
+from torsweep.study.venue import choose_venue, read_tornets
 
 AUTO_ENGINE = "auto"
 
@@ -41,6 +41,14 @@ class Request:
     pairing: str | None = None
     study: Path | None = None
     cores: int | None = None
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any]) -> Self:
+        """The request in the ``options`` of the command line, by the names of its parameters."""
+        lists = {name: tuple(options[name] or ()) for name in ("torrc", "consensus", "network")}
+        sides = Sides(**{field.name: {**options, **lists}[field.name] for field in fields(Sides)})
+        others = {field.name: {**options, **lists}[field.name] for field in fields(cls)[1:]}
+        return cls(sides, **others)
 
     @property
     def setup(self) -> dict[str, str | None]:

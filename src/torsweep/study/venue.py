@@ -1,20 +1,38 @@
-"""Which engine plays a comparison here, and on which network.
+"""Where a comparison is played: the engine and the network, which ``tornettools generate`` may have made.
 
-In: the engine and the network that the user names, if any, and this machine. Out: a :class:`Venue`, with one
-sentence on why. The model cannot be built another way, so it is never taken.
+In: the engine and the networks that the user names, if any, and this machine. Out: a :class:`Venue`, with one
+sentence on why; :class:`Tornets`: the configuration that the study gets of tornettools' networks, how long
+its runs last, and what the intervals are over. The model is never taken: it takes no builds of tor.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.doctor.diagnose import shortfalls
+from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.config.reading import validate
+from torsweep.config.traffic import MARKOV
+from torsweep.doctor import shortfalls
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, require_engine
+from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
+from torsweep.network.tornet import TORNET_FILE, Tornet, is_tornet, read_tornet
+from torsweep.units import (
+    NANOSECONDS_PER,
+    SECOND_NS,
+    counted,
+    format_quantity,
+    is_duration,
+    parse_quantity,
+    rounded_duration,
+)
 
 USUAL_NETWORK = "eight_relays"
 """The network that is taken where none is named."""
@@ -93,3 +111,138 @@ def _because(engine: str, network: str, against: Mapping[str, str]) -> str:
     why = "tor runs there in simulated time" if in_simulation else "it has a real kernel"
     others = (f"not {other}: {reason}" for other, reason in against.items())
     return "; ".join([f"{why}, and {network} fits this machine", *others])
+
+
+TORNET_ENGINE = next(name for name, engine in ENGINES.items() if engine.takes_tornettools)
+
+CONVERGED_S = 1_200
+"""Where `tornettools parse` begins to count, from the simulation's start; half of one that is too short for
+it."""
+
+USUAL_SEEDS = 8
+"""How many seeds of the simulator one network gets, when the user names none."""
+
+
+@dataclass(frozen=True)
+class Tornets:
+    """Networks of a comparison, in the order in which replicates take them; ``name`` is their file's."""
+
+    name: str
+    networks: tuple[Tornet, ...]
+
+    @property
+    def file(self) -> Path:
+        """The configuration, below the study's folder."""
+        return NETWORKS_DIRECTORY / f"{self.name}.yaml"
+
+    @property
+    def checksums(self) -> Path:
+        """The file below the study's folder that keeps :attr:`content`, a line for each network."""
+        return self.file.with_suffix(".sha256")
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """What differs where the networks do."""
+        return tuple(network.sha256() for network in self.networks)
+
+    def document(self, study: Path) -> dict[str, Any]:
+        """The configuration for the study in the folder ``study``; counts are those of the first network."""
+        first = self.networks[0]
+        kinds = list(first.clients.values())
+        folders = (network.folder.resolve() for network in self.networks)
+        return {
+            "tornettools": [os.path.relpath(folder, study.resolve()) for folder in folders],
+            "relays": len(first.relays),
+            "authorities": len(first.authorities),
+            "web_clients": 0,
+            "bulk_clients": 0,
+            "perf_clients": sum(kind != MARKOV for kind in kinds),
+            "markov_clients": kinds.count(MARKOV),
+            "servers": len(first.servers),
+        }
+
+    @property
+    def config(self) -> NetworkConfig:
+        """The configuration, judged by its model."""
+        return validate(NetworkConfig, self.document(Path()), self.file)
+
+    def options(self, options: Mapping[str, str | None]) -> dict[str, str]:
+        """Options of the command line, those that are left out filled in.
+
+        Raises InputError for what cannot be changed in such a network.
+        """
+        fixed = {"era": "today", "pairing": "free"}
+        why = {"era": "its torrc files say what tor does", "pairing": "tor chooses its paths there"}
+        for name, usual in fixed.items():
+            if options[name] not in (None, usual):
+                problem = f"cannot be chosen for a network of tornettools: {why[name]}"
+                raise InputError(problem, key=f"--{name}", value=options[name], accepted="no such option")
+        durations = self._durations(options["warm_up"], options["measured"])
+        return {"networks": self._replicates(options["networks"]), **fixed, **durations}
+
+    def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
+        """The warm-up and measured time asked for, or those of the networks: tornettools counts from the 20th
+        minute on."""
+        stop_ns = min(network.stop_ns for network in self.networks) // SECOND_NS * SECOND_NS
+        if warm_up is None:
+            warm_up = f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
+        if measured is not None or not is_duration(warm_up):
+            return {"warm_up": warm_up, "measured": measured or "1 s"}
+        left_ns = stop_ns - parse_quantity(warm_up, NANOSECONDS_PER, "")
+        if left_ns < SECOND_NS:
+            problem = "leaves nothing of the simulation of this network to measure"
+            accepted = f"less than {format_quantity(stop_ns, NANOSECONDS_PER)}, or --measured too"
+            raise InputError(problem, key="--warm-up", value=warm_up, accepted=accepted)
+        return {"warm_up": warm_up, "measured": format_quantity(left_ns, NANOSECONDS_PER)}
+
+    def _replicates(self, number: str | None) -> str:
+        """How many runs: one for each network, or for one network as many seeds as the user wants."""
+        many = len(self.networks)
+        if many == 1:
+            return str(USUAL_SEEDS) if number is None else number
+        if number not in (None, str(many)):
+            problem = "is not the number of networks given"
+            raise InputError(problem, key="--networks", value=number, accepted=str(many))
+        return str(many)
+
+    @property
+    def unit(self) -> str:
+        """What a replicate is."""
+        return "network" if len(self.networks) > 1 else "seed"
+
+    def over(self, replicates: int) -> str:
+        """What the intervals are over, and what they say nothing about."""
+        if len(self.networks) > 1:
+            return f"{replicates} networks of tornettools"
+        seeds = counted(replicates, "seed")
+        return f"{seeds} of one network, {self.name}: this says nothing about other networks"
+
+    def venue(self, engine: str) -> Venue:
+        """The engine of the comparison; InputError for an engine that does not take such networks."""
+        problem = "does not play networks of tornettools, whose clients use TGen only"
+        name = TORNET_ENGINE if engine == ANY_ENGINE else engine
+        kind = require_among(name, [TORNET_ENGINE], {}, problem)
+        lasts = rounded_duration(self.networks[0].stop_ns / SECOND_NS)
+        return Venue(kind, self.name, f"tornettools made it, for a simulation of {lasts}")
+
+
+def read_tornets(names: Sequence[str]) -> Tornets | None:
+    """The networks in the folders ``names``; None where it is one name of a configuration.
+
+    Raises InputError for a folder that tornettools did not make, or that is not whole, or that stands twice.
+    """
+    for name in names:
+        if Path(name).is_file() and Path(name).name == TORNET_FILE:
+            accepted = f"the folder that it stands in, {Path(name).absolute().parent}"
+            raise InputError("is a file", key="--network", value=name, accepted=accepted)
+    folders = [Path(name) for name in names if Path(name).is_dir() and (is_tornet(Path(name)) or "/" in name)]
+    if not folders and len(names) < 2:
+        return None
+    networks = tuple(read_tornet(Path(name)) for name in names)
+    seen: dict[Path, str] = {}
+    for name in names:
+        if seen.setdefault(Path(name).resolve(), name) != name:
+            raise InputError("names this network twice", key="--network", value=name)
+    first = re.sub(r"[^A-Za-z0-9_.-]", "_", folders[0].resolve().name).lstrip(".")[:40] or "network"
+    more = f"-and-{len(networks) - 1}-more" if len(networks) > 1 else ""
+    return Tornets(f"{first}{more}", networks)

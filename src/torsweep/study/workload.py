@@ -24,7 +24,7 @@ from torsweep.engines import run_settings
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError, ToolMissing
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE

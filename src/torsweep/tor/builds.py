@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.errors import InputError, ToolMissing
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.tor import TOOLS, is_arti
 from torsweep.tor.series import read_series

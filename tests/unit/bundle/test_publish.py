@@ -14,8 +14,7 @@ import yaml
 
 from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.stamped import stamp
-from torsweep.bundle.description import require_whole
-from torsweep.bundle.publish import pack
+from torsweep.bundle import pack, require_whole
 from torsweep.errors import InputError
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.published_plan import EXPERIMENT
-from torsweep.bundle.publish import write_study_of
+from torsweep.bundle import write_study_of
 from torsweep.home import CHECKOUT
 
 PATCH = "--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int a;\n+int b;\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.doctor.diagnose import known_networks, largest_scale, outlook, shortfalls
+from torsweep.doctor import known_networks, largest_scale, outlook, shortfalls
 from torsweep.engines.cellsim import entry as cellsim
 from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 from matplotlib.text import Annotation, Text
 
+from plotting.drawing.palette import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, save, style
 from tests.stamped import stamp
 from tests.synthetic import Size, gathered, summarized, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment

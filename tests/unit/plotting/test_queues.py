@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from plotting import relay_queues as queues
+from plotting.drawing.palette import style
 from plotting.drawing.source import Source
-from plotting.drawing.style import style
 from tests.synthetic import Size, gathered, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.stats.summarize import summarize, write_summary

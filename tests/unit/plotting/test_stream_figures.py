@@ -12,8 +12,8 @@ from matplotlib.text import Text
 
 from plotting import stream_fairness as fairness
 from plotting import stream_progress as progress
+from plotting.drawing.palette import SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.drawing.source import Source
-from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic import gathered, summarized

@@ -8,7 +8,7 @@ import pytest
 
 from tests.several_sources import SLOW, MakeRun
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.runsets.sources import repeat_run
+from torsweep.runsets.run import repeat_run
 from torsweep.seeds import MOST_SEED, repeat_seed
 
 

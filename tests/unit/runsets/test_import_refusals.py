@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
+from torsweep.commands import import_command
 from torsweep.errors import InputError
-from torsweep.runsets.cli import import_command, import_folder
-from torsweep.runsets.imported import import_simulations, open_import
+from torsweep.runsets.imported import import_folder, import_simulations, open_import
 
 TGEN = "shadow.data/hosts/perfclient1exit/tgen.1006.stdout"
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bench.public_change import SERIES, Event, changes, read_series
 from torsweep.errors import InputError
-from torsweep.runsets.public_change import SERIES, Event, changes, read_series
 
 ROOT = Path(__file__).parents[3]
 START = date(2021, 1, 1)

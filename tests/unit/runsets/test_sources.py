@@ -12,7 +12,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
 from torsweep.runsets.collect import gather_provenance
-from torsweep.runsets.sources import RunSource, open_runs, parse_sources, require_held
+from torsweep.runsets.run import RunSource, open_runs, parse_sources, require_held
 
 BOTH = "shadow,emulation"
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from plotting import latency_breakdown, latency_over_time, latency_percentiles, latency_waterfall
+from plotting.drawing.palette import style
 from plotting.drawing.source import Source
-from plotting.drawing.style import style
 from tests.analyses import analysis_of
 from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_waits import SHARES
@@ -22,7 +22,7 @@ from torsweep.pipeline.checks import require_answerable
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
-from torsweep.stats.claims.traced import LatencyShare
+from torsweep.stats.claims.records import LatencyShare
 from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=40, bulk_clients=20, relays=2, warm_up_s=10, duration_s=200)

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from plotting import cell_density, cell_stages
+from plotting.drawing.palette import style
 from plotting.drawing.source import Source
-from plotting.drawing.style import style
 from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment

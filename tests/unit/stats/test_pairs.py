@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from torsweep.stats.streams.differences import paired_log_ratios
 from torsweep.stats.streams.incidence import ENTRY, METRICS
-from torsweep.stats.streams.pairs import paired_log_ratios
 
 TTLB = METRICS["ttlb"]
 

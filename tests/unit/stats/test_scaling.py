@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from plotting import scale_effect, scale_spread
+from plotting.drawing.palette import style
 from plotting.drawing.source import Source
-from plotting.drawing.style import style
 from tests.analyses import analysis_of
 from tests.synthetic import Size, write_run
 from torsweep.config.experiment import Experiment, load_experiment

@@ -7,7 +7,7 @@ import pytest
 
 from torsweep import seeds
 from torsweep.errors import InputError
-from torsweep.stats.cells.spikes import CHANCE, find_period
+from torsweep.stats.spikes import CHANCE, find_period
 
 
 def latencies(seed: int, count: int = 20_000) -> np.ndarray:

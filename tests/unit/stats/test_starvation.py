@@ -20,7 +20,7 @@ from torsweep.stats.claims.judging import (
     Verdict,
     judge,
 )
-from torsweep.stats.claims.starvation import Starvation, StarvationThreshold
+from torsweep.stats.claims.records import Starvation, StarvationThreshold
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.fairness import Fairness, fairness, fairness_of_plan
 from torsweep.stats.summarize import summarize, write_summary

@@ -8,7 +8,7 @@ import pytest
 
 from torsweep.errors import InputError
 from torsweep.study.change import Sides, TorChange, read_change
-from torsweep.study.pairing import choose_pairing
+from torsweep.study.effect import choose_pairing
 
 
 def _with(tors: dict[str, dict[str, str]]) -> TorChange:

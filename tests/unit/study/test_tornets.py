@@ -11,11 +11,10 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
-from torsweep.study import named_tor, tornets, workload
+from torsweep.study import named_tor, venue, workload
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
-from torsweep.study.tornets import Tornets
-from torsweep.study.venue import Venue
+from torsweep.study.venue import Tornets, Venue
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +29,7 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def given(*names: str) -> Tornets:
-    found = tornets.read_tornets(names)
+    found = venue.read_tornets(names)
     assert found is not None
     return found
 
@@ -42,8 +41,8 @@ def study(of: Tornets, **options: str) -> Study:
 
 
 def test_a_name_is_no_folder() -> None:
-    assert tornets.read_tornets([]) is None
-    assert tornets.read_tornets(["ci"]) is None
+    assert venue.read_tornets([]) is None
+    assert venue.read_tornets(["ci"]) is None
 
 
 def test_the_study_compares_perf_clients_for_as_long_as_the_network_lasts(tmp_path: Path) -> None:
@@ -155,4 +154,4 @@ def test_a_file_where_the_folder_is_wanted(tmp_path: Path) -> None:
     file = tmp_path / "shadow.config.yaml"
     file.write_text("general: {}\n")
     with pytest.raises(InputError, match=f"--network: is a file.*{re.escape(str(tmp_path))}"):
-        tornets.read_tornets([str(file)])
+        venue.read_tornets([str(file)])

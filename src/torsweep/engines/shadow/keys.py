@@ -17,7 +17,7 @@ from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.folder_lock import folder_claimed
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import KEYS_FOLDER

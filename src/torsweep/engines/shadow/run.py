@@ -54,7 +54,7 @@ from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
 from torsweep.engines.tor_tables import costs_frame
 from torsweep.errors import InputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.network.model import Network, read_latency, read_network
 from torsweep.network.tornet import TOR_ARGUMENTS
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file

@@ -21,7 +21,7 @@ import polars as pl
 from torsweep.config.reading import validate
 from torsweep.config.tracing import Tracing
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.network.model import Network
 from torsweep.storage import write_text
 from torsweep.units import SECOND_NS

@@ -30,7 +30,7 @@ from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulatio
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
 from torsweep.tor.builds import find_build

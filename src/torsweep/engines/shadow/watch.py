@@ -26,7 +26,7 @@ from torsweep.engines.shadow.process import ShadowProcess, process_failure, shad
 from torsweep.engines.shadow.simulate import HOSTS_FOLDER, LEAST_AVAILABLE_BYTES
 from torsweep.engines.tor_tables import PROC, Cost, cost_of, group_pids, resident_bytes
 from torsweep.errors import TorsweepError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.machine import read_machine
 from torsweep.storage import write_text
 from torsweep.tor.arti_client import READY

@@ -2,7 +2,7 @@
 
 In: a plan with two levels of a knob. Out: a question for each measure of a kind of client:
 
-- how much longer the same download takes (:mod:`torsweep.stats.streams.pairs`), which most of the clients
+- how much longer the same download takes (:mod:`torsweep.stats.streams.differences`), which most clients
   notice;
 - the mean, in which a client that waits all the time counts with its wait;
 - the 90th percentile of downloads;

@@ -46,7 +46,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.streams.differences import networks_at, paired
+from torsweep.stats.streams.differences import networks_at, paired, paired_changes
 from torsweep.stats.streams.incidence import (
     OPENING,
     Metric,
@@ -56,7 +56,6 @@ from torsweep.stats.streams.incidence import (
     unless_perf_alone,
 )
 from torsweep.stats.streams.medians import ESTIMANDS, PAIRED, quantiles_of_runs
-from torsweep.stats.streams.pairs import paired_changes
 from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, Stairs, stair_table
 from torsweep.units import is_duration

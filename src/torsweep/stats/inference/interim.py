@@ -39,7 +39,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.config.replicates import Precision
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.stats.inference.intervals import Interval, t_interval
 from torsweep.storage import write_text
 

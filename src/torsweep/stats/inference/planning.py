@@ -150,7 +150,7 @@ class Spread:
     """A row of the file: how far two runs of a network are apart by chance alone.
 
     ``log_ratio_sd`` is the standard deviation over ``networks`` networks of how much longer the same
-    download takes in one of the runs (:mod:`torsweep.stats.streams.pairs`): its time to ``metric``, in
+    download takes in one of the runs (:mod:`torsweep.stats.streams.differences`): its time to ``metric``, in
     ``measured_s`` seconds of downloads of ``kind``. With the ``pairing`` ``paths`` both runs were given the
     same paths. It depends on the measured time as it was measured: there is a row for each.
     """

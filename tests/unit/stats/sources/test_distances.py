@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torsweep.engines.table_schema import STREAMS
-from torsweep.stats.sources.distances import Curve, all_curves, distance
+from torsweep.stats.streams.distances import Curve, all_curves, distance
 
 Row = tuple[float, str]
 

@@ -12,7 +12,7 @@ from tests.several_sources import FAST, SLOW, VARIANTS, MakeRun, summary_of
 from tests.synthetic import record_tables
 from torsweep.config.variant import one_knob_apart
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
-from torsweep.stats.sources.contrasts import DIFFERS, LONGER, NOT_RUN, OPEN, SHORTER, SURVIVES, together
+from torsweep.stats.contrasts import DIFFERS, LONGER, NOT_RUN, OPEN, SHORTER, SURVIVES, together
 from torsweep.stats.summarize import shown_summary
 
 

@@ -1,46 +1,42 @@
-"""Publish: everything that belongs to a result when it leaves this machine, in one folder.
+"""What leaves this machine: all of a plan's results as a folder, with provenance, and as one zip.
 
-In: a plan's tables, summaries, figures and page, its experiment.yaml, its run directories. Out: a folder with
-copies of them, a study like those of ``torsweep new`` that repeats the plan, and what :func:`publish` writes
-beside them; and the same as a zip. The networks themselves are left out: each is a pure function of its
-configuration and seed, and its checksum is there.
+In: the folders that the stages of the pipeline left, and who made them. Out: a folder with checksums, its
+README and citation; a zip of it; and :func:`require_whole`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+import yaml
+
 from torsweep import __version__
-from torsweep.bundle.description import (
-    Credit,
-    bundle_files,
-    citation_text,
-    require_whole,
-    sums_text,
-)
 from torsweep.config.eras import ERAS_DIRECTORY
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NETWORKS_DIRECTORY
+from torsweep.config.overrides import LICENCE
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
-from torsweep.formats.files import read_bytes
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import MIB, read_bytes, read_json
 from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.runsets.reading import PlanTables, Provenance
-from torsweep.stats.files import origin_of, read_plan
 from torsweep.stats.likeness import own_public_tor
+from torsweep.stats.statistic import origin_of, read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import (
     CITATION_FILE,
     EXPERIMENT_FILE,
+    MARKER,
     PAGE_FILE,
     PUBLISHED_FOLDER,
     README_FILE,
@@ -247,3 +243,93 @@ def _own_files() -> Iterator[Path]:
             ships = CHECKOUT / file
             if file.is_file() and not (ships.is_file() and ships.read_bytes() == file.read_bytes()):
                 yield file
+
+
+UNNAMED = "anonymous"
+"""The author of a result whose publisher names none: the format asks for one."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Authors, the day of the result (ISO 8601, UTC) and its licence, an SPDX identifier or None."""
+
+    authors: tuple[str, ...]
+    day: str
+    licence: str | None
+
+    @classmethod
+    def of(cls, authors: Sequence[str], licence: str | None, runs: Sequence[Path]) -> Credit:
+        """The credit for the results of the run directories ``runs``.
+
+        The day is that on which the last run was done, so that the same results always have the same. Raises
+        InputError for a licence that is none.
+        """
+        if licence is not None and not re.match(LICENCE, licence):
+            accepted = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
+            raise InputError("is no licence", key="licence", value=licence, accepted=accepted)
+        return cls(tuple(authors) or (UNNAMED,), _day(runs), licence)
+
+
+def _day(runs: Sequence[Path]) -> str:
+    done = (run / PROVENANCE_FILE for run in runs)
+    newest = max((file.stat().st_mtime for file in done if file.is_file()), default=0)
+    return datetime.fromtimestamp(newest, UTC).date().isoformat()
+
+
+def citation_text(title: str, question: str, version: str, credit: Credit) -> str:
+    """The whole of CITATION.cff for a data set of this ``title``, made with ``version`` of torsweep."""
+    document = {
+        "cff-version": "1.2.0",
+        "message": "Cite these results as below, with the report that they answer.",
+        "type": "dataset",
+        "title": title,
+        "abstract": question,
+        "authors": [{"name": name} for name in credit.authors],
+        "date-released": credit.day,
+        "version": version,
+        "keywords": ["Tor", "network performance", "simulation"],
+        **({"license": credit.licence} if credit.licence else {}),
+    }
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+
+
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
+_MOST_SUMS_BYTES = 8 * MIB
+
+
+def bundle_files(folder: Path) -> list[str]:
+    """The names of the files of the published result in ``folder``, in order, but for the folder's marker."""
+    files = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    return sorted(name for name in files if name != MARKER)
+
+
+def sums_text(folder: Path) -> str:
+    """A line for each file in ``folder``, but for SHA256SUMS itself."""
+    names = (name for name in bundle_files(folder) if name != SUMS_FILE)
+    return "".join(f"{sha256_of_file(folder / name)}  {name}\n" for name in names)
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """The checksums that ``folder`` says its files have, by path.
+
+    Raises InputError when there is no SHA256SUMS, or it is not as :func:`sums_text` writes it.
+    """
+    file = folder / SUMS_FILE
+    content = read_bytes(file, _MOST_SUMS_BYTES, "no such file: this is no published result")
+    text = content.decode("utf-8", errors="replace")
+    sums = {name: sha256 for sha256, name in _LINE.findall(text)}
+    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())):
+        raise InputError("is damaged", file=file, accepted="a line each file, as torsweep writes them")
+    return sums
+
+
+def require_whole(folder: Path) -> None:
+    """InputError, with the first difference, unless ``folder`` has the files of its SHA256SUMS, unchanged."""
+    stated, names = read_sums(folder), set(bundle_files(folder)) - {SUMS_FILE}
+    for name in sorted(stated.keys() | names):
+        if name not in names:
+            raise InputError("is missing", file=folder / name)
+        if name not in stated:
+            raise InputError(f"is not in {SUMS_FILE}", file=folder / name)
+        if sha256_of_file(folder / name) != stated[name]:
+            raise InputError(f"has changed: its SHA-256 is not the one in {SUMS_FILE}", file=folder / name)

@@ -21,7 +21,7 @@ import polars as pl
 from scipy import special
 
 from torsweep.errors import InputError
-from torsweep.formats.text import whole_text
+from torsweep.formats.files import whole_text
 from torsweep.runsets.public_tor import read_public_tor
 
 SIZES = {51200: "50kib", 1048576: "1mib", 5242880: "5mib"}

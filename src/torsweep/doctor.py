@@ -1,7 +1,7 @@
-"""What this machine has for each engine and what it lacks.
+"""What this machine has for each engine, what it lacks, and how large a network may be.
 
-In: names of engines; the tools, this machine, and what each engine's ``entry.py`` says that a network takes.
-Out: a :class:`Diagnosis`, as tables on a terminal.
+In: names of engines; the tools on PATH or named by environment variables, this machine, and what each
+engine's ``entry.py`` says that a network takes. Out: a :class:`Diagnosis`, as tables on a terminal.
 """
 
 from __future__ import annotations

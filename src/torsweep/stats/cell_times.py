@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.cells.spikes import find_period
 from torsweep.stats.inference.intervals import log_interval
+from torsweep.stats.spikes import find_period
 from torsweep.stats.statistic import (
     HOST_COLUMN,
     KNOB_COLUMNS,

@@ -1,1 +1,0 @@
-"""What happens inside relays: how long cells stay, their spikes, the queues of circuits."""
