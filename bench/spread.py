@@ -32,7 +32,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.run import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
-from torsweep.stats.streams.differences import paired_log_ratios
+from torsweep.stats.streams.differences import paired_changes
 from torsweep.stats.streams.incidence import ENTRY, METRICS, with_pages
 from torsweep.storage import write_text
 
@@ -79,7 +79,7 @@ def log_ratios(one: Path, other: Path) -> Ratios:
         for kind, metric in product(run.traffic, TIMES):
             of_kind = cut.filter(pl.col("kind").cast(pl.String) == kind)
             levels = ({"side": "one"}, {"side": "other"})
-            (ratio,) = paired_log_ratios(of_kind, METRICS[metric], *levels, [0])
+            (ratio,), _ = paired_changes(of_kind, METRICS[metric], *levels, [0])
             ratios[str(kind), metric, seconds] = float(ratio)
     return ratios
 

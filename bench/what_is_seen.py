@@ -44,7 +44,7 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.inference.intervals import t_interval
-from torsweep.stats.streams.differences import paired_log_ratios
+from torsweep.stats.streams.differences import paired_changes
 from torsweep.stats.streams.incidence import METRICS
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.storage import write_text
@@ -99,7 +99,7 @@ def changes_between(one: Path, other: Path) -> Iterator[tuple[Measure, float]]:
     for kind, metric in MEASURES:
         of_kind = streams.filter(kind=kind)
         levels = ({"side": "one"}, {"side": "other"})
-        yield (kind, metric, "paired"), float(paired_log_ratios(of_kind, METRICS[metric], *levels, [0])[0])
+        yield (kind, metric, "paired"), float(paired_changes(of_kind, METRICS[metric], *levels, [0])[0][0])
         rows = {row["side"]: row for row in runs.filter(kind=kind, metric=metric).iter_rows(named=True)}
         for statistic in STATISTICS[1:]:
             before, after = (rows.get(side, {}).get(f"{statistic}_s") for side in ("one", "other"))

@@ -44,7 +44,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     about = f"Quadratic surfaces over {settings} settings, one a network"
     moved = "; points: settings, moved along the surface to the others' baseline" if len(knobs) > 1 else ""
     caption = source.caption(f"{about}{moved}; dashed: the baseline.", source.band_note())
-    looks = dict(zip(ats, ALL_LOOKS, strict=False))
+    looks, baseline = dict(zip(ats, ALL_LOOKS, strict=False)), source.baseline()
     width = COLUMN_WIDTH_IN if len(knobs) <= 2 else TEXT_WIDTH_IN
     figure = canvas(width, 0.55 + 1.35 * len(_ROWS) + 0.2 * (len(ats) > 1), caption)
     axes = figure.subplots(len(_ROWS), len(knobs), sharex="col", sharey="row", squeeze=False)
@@ -54,7 +54,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             own = points.filter(metric=metric, knob=knob)
             for at, look in looks.items():
                 _curve(axis, own.filter(at=at), look, source.few)
-            axis.axvline(_baseline(source, knob), color=GREY, linewidth=0.7, linestyle="--", zorder=1)
+            axis.axvline(number_in(baseline[knob])[1], color=GREY, linewidth=0.7, linestyle="--", zorder=1)
             _scale(axis, own)
             if own["change"].is_null().all():
                 say_nothing_is_here(axis, "median\nnot reached")
@@ -90,10 +90,6 @@ def _curve(axis: Axes, own: pl.DataFrame, look: Look, few: bool) -> None:
         linewidths=0.3,
         zorder=5,
     )
-
-
-def _baseline(source: Source, knob: str) -> float:
-    return number_in(source.baseline()[knob])[1]
 
 
 def _scale(axis: Axes, own: pl.DataFrame) -> None:

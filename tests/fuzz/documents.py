@@ -12,17 +12,18 @@ import json
 import shutil
 import tarfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from tests.directory_texts import consensus_text, descriptor_text
-from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
-from tests.fuzz.properties import Target
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import load_experiment
+from torsweep.engines.prepare import build_run
+from torsweep.engines.run_settings import run_settings
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.clients import BANDWIDTH_FILE
@@ -34,6 +35,29 @@ from torsweep.network.relays_import import import_relays
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
+
+BYTES = ("flip", "cut", "end", "overwrite")
+LINES = (*BYTES, "word", "word", "drop_line", "double_line")
+TREE = ("drop", "rename", "replace")
+DOCUMENT = (*BYTES, *TREE, "replace", "replace", "replace")
+"""Kinds of damage: to any bytes, to lines of words, to a tree, to a JSON document."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file that a command reads: ``make`` writes the folder ``in``, ``file`` is what is damaged.
+
+    ``arguments`` are torsweep's, or name a function, with ``{in}`` and ``{out}`` for the folders; ``marker``
+    is the file of an output that is whole.
+    """
+
+    name: str
+    file: str
+    kinds: tuple[str, ...]
+    arguments: tuple[str, ...]
+    make: Callable[[Path], None]
+    marker: str | None = None
+
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 HOSTS = 12
@@ -69,7 +93,7 @@ def _experiment_yaml(name: str) -> Callable[[Path], None]:
 FUZZED_CONFIG = {"relays": 5, "web_clients": 1, "bulk_clients": 1, "servers": 1, "load": 1.0}
 
 
-def fuzzed_network(folder: Path) -> None:
+def _fuzzed_network(folder: Path) -> None:
     made = small_network(
         ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config=FUZZED_CONFIG
     )
@@ -162,6 +186,20 @@ def _run(folder: Path) -> None:
     (folder / "1").rename(folder / "others")
 
 
+RUN = "run"
+"""The folder of a run that cellsim is to make: a second of simulated time on a small network."""
+
+
+def _prepared(folder: Path) -> None:
+    _fuzzed_network(folder)
+    asked = {"warm_up": "0 s", "measured": "1 s", "client_start_window": "0 s"}
+    experiment = load_experiment("refill_sweep", asked, EXPERIMENTS)
+    variant = experiment.variant("")
+    settings = run_settings(experiment, "cellsim", "2012", variant)
+    settings = settings.model_copy(update={"tor": settings.tor.model_copy(update={"guards": 1})})
+    build_run(settings, variant, folder / "network", folder / RUN).write(folder / RUN)
+
+
 RUN_NAME = "refill_interval=100ms+circuit_policy=ewma"
 
 
@@ -194,12 +232,12 @@ _SUMMARIZE = ("summarize", "{in}/tables", "{out}")
 _Make = Callable[[Path], None]
 
 
-def _latency(file: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+def _latency(file: str, kinds: tuple[str, ...] = LINES) -> Target:
     command = ("latency", "import", f"{{in}}/{file}", "--unit", "ms", "--out", "{out}")
     return Target(file, file, kinds, command, _matrix, MODEL_FILE)
 
 
-def _bandwidth(file: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+def _bandwidth(file: str, kinds: tuple[str, ...] = LINES) -> Target:
     command = ("bandwidth", "import", f"{{in}}/{file}", "--out", "{out}")
     return Target(file, file, kinds, command, _rates, BANDWIDTH_FILE)
 
@@ -210,7 +248,7 @@ def _relays(file: str, file_format: str, make: _Make, kinds: tuple[str, ...], *m
     return Target(file, file, kinds, command, make, POPULATION_FILE)
 
 
-def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT_KINDS) -> Target:
+def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT) -> Target:
     return Target(file, f"table/{file}", kinds, _SAMPLE, _sampled_from(key, file), NETWORK_FILE)
 
 
@@ -219,7 +257,7 @@ def _plain_yaml(folder: Path) -> None:
 
 
 def _experiment(name: str) -> Target:
-    return Target(name, "experiment.yaml", DOCUMENT_KINDS, _CHECK, _experiment_yaml(name))
+    return Target(name, "experiment.yaml", DOCUMENT, _CHECK, _experiment_yaml(name))
 
 
 _DESCRIPTORS = ("--descriptors", "{in}/descriptors")
@@ -228,39 +266,41 @@ _STREAMS = f"{RUN_NAME}/streams.parquet"
 
 TARGETS: dict[str, tuple[Target, ...]] = {
     "YAML": (
-        Target("network", "net.yaml", DOCUMENT_KINDS, _SAMPLE, _network_yaml, NETWORK_FILE),
+        Target("network", "net.yaml", DOCUMENT, _SAMPLE, _network_yaml, NETWORK_FILE),
         _experiment("refill_sweep"),
         _experiment("starvation"),
-        Target("lines", "experiment.yaml", LINE_KINDS, _CHECK, _plain_yaml),
+        Target("lines", "experiment.yaml", LINES, _CHECK, _plain_yaml),
     ),
     "JSON": (
-        Target("network.json", _JSON, DOCUMENT_KINDS, _DESCRIBE, fuzzed_network),
-        Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT_KINDS, _COLLECT, _run),
-        Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT_KINDS, _COLLECT, _run),
-        _relays("relayinfo.json", "relayinfo", _relayinfo, DOCUMENT_KINDS),
+        Target("network.json", _JSON, DOCUMENT, _DESCRIBE, _fuzzed_network),
+        Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT, _COLLECT, _run),
+        Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT, _COLLECT, _run),
+        _relays("relayinfo.json", "relayinfo", _relayinfo, DOCUMENT),
         _sampled("relay_population", POPULATION_FILE),
         _sampled("client_bandwidth", BANDWIDTH_FILE),
     ),
     "NumPy": (
-        Target("latency.npy", _NPY, BYTE_KINDS, _DESCRIBE, fuzzed_network),
-        _sampled("latency", MODEL_FILE, BYTE_KINDS),
+        Target("latency.npy", _NPY, BYTES, _DESCRIBE, _fuzzed_network),
+        _sampled("latency", MODEL_FILE, BYTES),
     ),
     "Parquet": (
-        _bandwidth("tiles.parquet", BYTE_KINDS),
-        Target("streams of a run", _STREAMS, BYTE_KINDS, _COLLECT, _run),
-        Target("tables of a plan", "tables/streams.parquet", BYTE_KINDS, _SUMMARIZE, _plan),
+        _bandwidth("tiles.parquet", BYTES),
+        Target("streams of a run", _STREAMS, BYTES, _COLLECT, _run),
+        Target("tables of a plan", "tables/streams.parquet", BYTES, _SUMMARIZE, _plan),
     ),
     "CSV": (_bandwidth("tiles.csv"),),
     "text": (
         _latency("matrix.txt"),
-        _latency("matrix.gz", BYTE_KINDS),
+        _latency("matrix.gz", BYTES),
     ),
     "consensus": (
-        _relays("consensus", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
-        _relays("descriptors", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
+        _relays("consensus", "consensus", _directory, LINES, *_DESCRIPTORS),
+        _relays("descriptors", "consensus", _directory, LINES, *_DESCRIPTORS),
+    ),
+    "tarball": (Target("tarball", "tor.tar.gz", BYTES, ("unpack", "{in}/tor.tar.gz", "{out}"), _tarball),),
+    "run directory": tuple(
+        Target(Path(file).name, file, kinds, ("cellsim", "{in}", "{out}"), _prepared)
+        for file, kinds in ((f"{RUN}/run.json", DOCUMENT), (_JSON, DOCUMENT), (_NPY, BYTES))
     ),
 }
 """By format; each command reads the file whose damage it has to survive."""
-
-TARBALL = Target("tarball", "tor.tar.gz", BYTE_KINDS, (), _tarball)
-"""Read by a function: the command that reads it would build tor."""

@@ -197,7 +197,9 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         networks = [job.wildcards.network for job in jobs]
         _say(announcement(paths, name, engine, era, networks, slots))
         files = (Path(job.output[0]) for job in jobs)
-        expected_s |= dict(zip(files, _expected_s(paths, name, engine, networks, slots), strict=True))
+        at_once = _costs(paths, name, engine, networks, slots).at_once
+        seconds = (paths.run_seconds(name, engine, network) / at_once for network in networks)
+        expected_s |= dict(zip(files, seconds, strict=True))
     real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
     return Planned(expected_s, built, build_seconds(builds), real_time)
 
@@ -228,12 +230,6 @@ def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots:
     """The costs of a run of the experiment ``name`` on each of ``networks``."""
     configs = [(paths.network(network), many) for network, many in Counter(networks).items()]
     return Costs.of(engine, configs, paths.experiment(name).duration_ns / SECOND_NS, slots)
-
-
-def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
-    """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
-    at_once = _costs(paths, name, engine, networks, slots).at_once
-    return [paths.run_seconds(name, engine, network) / at_once for network in networks]
 
 
 def seconds_left(elapsed_s: float, done_s: float, all_s: float) -> float:

@@ -60,11 +60,6 @@ def stop(error: TorsweepError) -> NoReturn:
     raise SystemExit(error.exit_code)
 
 
-def _run_folder(wildcards: Any, engine: str) -> Path:
-    levels = (engine, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
-    return RESULTS.joinpath("runs", wildcards.experiment, *levels)
-
-
 Methods = TypeVar("Methods", bound=type)
 
 
@@ -134,7 +129,8 @@ class Paths:
         Unasked, a run of other durations is replaced only if it was a try-out itself, by one that is no
         shorter.
         """
-        folder = _run_folder(wildcards, wildcards.engine)
+        levels = ("experiment", "engine", "era", "network", "seed", "variant")
+        folder = RESULTS.joinpath("runs", *(getattr(wildcards, level) for level in levels))
         if self.overrides.replace == "yes" or not (folder / PROVENANCE_FILE).is_file():
             return
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,20 +130,13 @@ def _digest(hosts: dict[str, dict[str, Any]]) -> str:
 
 def _seed(folder: Path, command: str, pattern: re.Pattern[str]) -> int | None:
     """The seed that the folder's logs of ``tornettools COMMAND`` name; InputError where they name two."""
-    seeds = {
-        seed
-        for file in sorted(folder.glob(f"tornettools.{command}.*.log*"))
-        for seed in _seeds(file, pattern)
-    }
+    files = sorted(folder.glob(f"tornettools.{command}.*.log*"))
+    seeds = {int(match[1]) for file in files for match in map(pattern.search, text_lines(file)) if match}
     if len(seeds) > 1:
         listed = " and ".join(map(str, sorted(seeds)))
         problem = f"mixes seeds: its logs of `tornettools {command}` name {listed}"
         raise InputError(problem, file=folder, accepted="the log of the one that the results are of")
     return seeds.pop() if seeds else None
-
-
-def _seeds(file: Path, pattern: re.Pattern[str]) -> Iterator[int]:
-    yield from (int(match[1]) for match in map(pattern.search, text_lines(file)) if match)
 
 
 MANIFEST = "import.json"
@@ -282,7 +275,7 @@ _SILENCE_OF_FAILED_S = 60
 it came to its end and one of its processes had failed."""
 
 _FAILED = re.compile(r"shadow returned code '(?!0')|Shadow (simulation )?did not complete successfully")
-_COMPLETED = re.compile(r"shadow returned code '0'|Shadow (simulation )?completed successfully")
+_ENDED = re.compile(rf"{_FAILED.pattern}|shadow returned code '0'|Shadow (simulation )?completed success")
 
 
 def _require_whole(simulation: Simulation, duration_s: int) -> None:
@@ -308,14 +301,10 @@ def failure(folder: Path) -> Path | None:
     """The newest log of tornettools or of Shadow that says how the simulation ended, if it says: failed."""
     for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
         file = _packed_or_not(file) or file
-        ends = [line for line in text_lines(file) if _is_end(line)] if file.exists() else []
+        ends = [line for line in text_lines(file) if _ENDED.search(line)] if file.exists() else []
         if ends:
             return file if _FAILED.search(ends[-1]) else None
     return None
-
-
-def _is_end(line: str) -> bool:
-    return bool(_FAILED.search(line) or _COMPLETED.search(line))
 
 
 def read_simulation(simulation: Simulation) -> HostLogs:

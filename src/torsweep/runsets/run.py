@@ -240,12 +240,8 @@ def repeat_run(original: Path, out: Path, *, wait: bool = False) -> RunSpec:
     Raises OutputError when ``out`` cannot be written or an engine is at work in it.
     """
     run = read_run(original)
-    update = {"seed": repeat_seed(run.seed), "network": _from(out, original, run.network)}
+    network = os.path.relpath((original / run.network).resolve(), out.resolve())
+    update = {"seed": repeat_seed(run.seed), "network": network}
     repeat = run.model_copy(update=update)
     write_run(repeat, out, wait=wait)
     return repeat
-
-
-def _from(out: Path, original: Path, network: str) -> str:
-    """The network directory relative to ``out``, from what it is relative to ``original``."""
-    return os.path.relpath((original / network).resolve(), out.resolve())

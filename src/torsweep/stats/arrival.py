@@ -6,7 +6,7 @@ statistic ``arrived``; and :func:`change_arrived`, without which there can be no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -148,16 +148,15 @@ def _rows(analysis: Analysis) -> list[dict[str, object]] | None:
 
 
 def _in_summary(analysis: Analysis, frame: pl.DataFrame) -> Sequence[TextTable]:
-    return [TextTable("Did the change arrive?", _HEADER, list(_cells(analysis)))]
+    shown = ("role", "name", "wanted", "found", "baseline")
+    cells = [
+        [variant_words(row.variant), *(getattr(row, name) for name in shown), "yes" if row.arrived else "no"]
+        for row in analysis.once(what_arrived)
+    ]
+    return [TextTable("Did the change arrive?", _HEADER, cells)]
 
 
 _HEADER = ("variant", "hosts", "name", "told", "have", "in the baseline", "arrived")
-
-
-def _cells(analysis: Analysis) -> Iterator[tuple[str, ...]]:
-    for row in analysis.once(what_arrived):
-        answer = "yes" if row.arrived else "no"
-        yield variant_words(row.variant), row.role, row.name, row.wanted, row.found, row.baseline, answer
 
 
 _COLUMNS = ("role", "setting", "name", "wanted", "found", "baseline", "networks", "arrived")

@@ -295,9 +295,11 @@ def _judged(kind: str, rows: tuple[Row, ...], refused: str) -> KindVerdict:
     shown = [row for row in rows if row.verdict == SHOWN]
     if shown:
         words, direction = _direction(shown)
+        parts = "; ".join(_far_out(rows))
+        far = f". {parts[0].upper()}{parts[1:]}" if parts else ""
         unclear = [row for row in rows if row.verdict == INCONCLUSIVE]
         rest = f". Inconclusive: {_labels(unclear)}" if unclear else ""
-        sentence = f"{who(kind)}: {words}: {_changes(shown)}{_far_out(rows)}{rest}."
+        sentence = f"{who(kind)}: {words}: {_changes(shown)}{far}{rest}."
         return KindVerdict(kind, "shown", direction, sentence, rows)
     if refused:
         return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {refused}.", rows)
@@ -352,13 +354,8 @@ def _bounds(rows: Sequence[Row]) -> str:
     return ", ".join(f"{row.statistic} within {100 * row.bound:g} {units[row.is_share]}" for row in firsts)
 
 
-def _far_out(rows: Sequence[Row]) -> str:
-    """Which networks are far from the others, and in what; empty where none is."""
-    parts = list(_far_out_parts(rows))
-    return f". {parts[0][0].upper()}{'; '.join(parts)[1:]}" if parts else ""
-
-
-def _far_out_parts(rows: Sequence[Row]) -> Iterator[str]:
+def _far_out(rows: Sequence[Row]) -> Iterator[str]:
+    """Which networks are far from the others, and in what."""
     for seed in dict.fromkeys(seed for row in rows for seed in row.far_out):
         named = [row for row in rows if seed in row.far_out]
         texts = [f"{row.label} {row.amount_text(row.by_network[seed])}" for row in named[:MOST_NAMED]]
@@ -367,7 +364,7 @@ def _far_out_parts(rows: Sequence[Row]) -> Iterator[str]:
 
 def _why(rows: Sequence[Row]) -> str:
     """Why a kind of client is inconclusive."""
-    parts = list(_far_out_parts(rows))
+    parts = list(_far_out(rows))
     unclear = [row for row in rows if row.verdict == INCONCLUSIVE]
     wide = [row for row in unclear if row.interval.known and not row.far_out]
     parts += [f"{row.label} may be anything in {row.bounds_text}" for row in wide[:MOST_NAMED]]

@@ -280,7 +280,7 @@ CONTRASTS = Statistic(
     | NETWORKS_COLUMN
     | numbers("to over from, with the 95 % interval", "ratio", "low", "high")
     | texts("longer, shorter, no difference or unclear; and what all sources show", "shows", "together"),
-    lambda analysis: contrasts(analysis),
+    contrasts,
     in_summary=_in_summary,
     rank=14,
 )

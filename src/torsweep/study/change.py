@@ -150,7 +150,7 @@ def _change_of_lines(options: Sides) -> TorChange:
     tor = DEBIANS_TOR if options.baseline is None else _baseline(options.baseline)
     if tor == DEBIANS_TOR:  # Another tor may know other names; it is asked when a run is prepared.
         more = read_series().options
-        require_known(bundle.get("torrc", ()), bundle.get("consensus", {}), _option_key, more)
+        require_known(bundle.get("torrc", ()), bundle.get("consensus", {}), lambda kind, _: f"--{kind}", more)
     (tor,), note = fitting([tor])
     words = ", ".join([*options.torrc, *options.consensus]) + (f"{ON}{options.on}" if options.on else "")
     name = name_of_level(words)
@@ -159,11 +159,6 @@ def _change_of_lines(options: Sides) -> TorChange:
     notes = (note,) if note else ()
     tors = {} if tor == DEBIANS_TOR else {tor.name: tor.entry}
     return TorChange(knobs, tors, {name: bundle}, words, tor.words, (tor.identity,), notes)
-
-
-def _option_key(kind: str, name: str) -> str:
-    """The place on the command line where a name stands."""
-    return f"--{kind}"
 
 
 def _of_builds(options: Sides, text: str) -> TorChange:

@@ -35,8 +35,6 @@ Texts = list[str] | None
 IMPORT_PREFIX = "import:"
 """Begins the name of an import on the command line."""
 
-AUTO_ENGINE = "auto"
-
 
 class FailIf(StrEnum):
     """What may end a job of continuous integration."""
@@ -101,7 +99,7 @@ def compare_command(
     ] = None,
     engine: Annotated[
         str, typer.Option(help="emulation or shadow; auto: the first that can run, where the network fits.")
-    ] = AUTO_ENGINE,
+    ] = "auto",
     network: Annotated[
         Texts,
         typer.Option(

@@ -230,6 +230,7 @@ def _document(
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
     clients = " and ".join(subjects) if sampled else "perf"
+    usual = read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
     document = {
         "question": f"What do {clients} clients notice of {change.title}?",
         "report": {"title": change.title, "source": "", "names": {change.level: change.short_words}},
@@ -244,7 +245,7 @@ def _document(
         "baseline": change.baseline,
         # Under Shadow nothing else tells how far an unfinished download of Arti has come.
         **({"progress": True} if change.has_arti else {}),
-        "traffic": {kind: _usual_traffic()[_LIKE.get(kind, kind)] for kind in subjects} if sampled else {},
+        "traffic": {kind: usual[_LIKE.get(kind, kind)] for kind in subjects} if sampled else {},
         "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
         "claims": [
             _claim(*each, change, cannot_show) for each in (subjects if sampled else _PERF_CLIENTS).items()
@@ -253,10 +254,6 @@ def _document(
     # As YAML gives it back: lists for tuples.
     plain: dict[str, Any] = json.loads(json.dumps(document))
     return plain
-
-
-def _usual_traffic() -> Any:
-    return read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
 
 
 def _claim(kind: str, subject: str, change: TorChange, cannot_show: str) -> dict[str, Any]:

@@ -36,13 +36,13 @@ from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_
 
 @dataclass(frozen=True)
 class _World:
-    """What the networks have, and what else the change tells tor: names in lower case."""
+    """What the networks have, and the options and parameters of the change: names in lower case."""
 
     era: str
     parameters: Mapping[str, int]
     """The parameters that the era states; none in networks of tornettools."""
     onion_services: bool
-    told: Mapping[str, str]
+    stated: Mapping[str, str]
 
     @property
     def sampled(self) -> bool:
@@ -50,11 +50,11 @@ class _World:
 
     @property
     def has_congestion_control(self) -> bool:
-        return self.told.get(CONGESTION_CONTROL, str(self.parameters.get(CONGESTION_CONTROL))) != "0"
+        return self.stated.get(CONGESTION_CONTROL, str(self.parameters.get(CONGESTION_CONTROL))) != "0"
 
     @property
     def learns_timeouts(self) -> bool:
-        return self.told.get("learncircuitbuildtimeout", "0") != "0" or not self.sampled
+        return self.stated.get("learncircuitbuildtimeout", "0") != "0" or not self.sampled
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,13 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
     _require_hosts(change, config, tornets)
     parameters = consensus_parameters(tor_settings(era, {})) if tornets is None else {}
     bundle = next((each for name, each in change.options.items() if name != UNCHANGED), {})
-    told = {kind: {name: str(value) for name, value in bundle.get(kind, {}).items()} for kind in _KINDS}
-    onion = bool(config.onion_clients) if tornets is None else _has_onion(tornets)
-    together = {name.lower(): value for each in told.values() for name, value in each.items()}
+    stated = {kind: {name: str(value) for name, value in bundle.get(kind, {}).items()} for kind in _KINDS}
+    onion = bool(config.onion_clients)
+    if tornets is not None:
+        onion = any(ONION in network.clients.values() for network in tornets.networks)
+    together = {name.lower(): value for each in stated.values() for name, value in each.items()}
     world = _World(era, parameters, onion, together)
-    changes = [(kind, name, value) for kind in _KINDS for name, value in told[kind].items()]
+    changes = [(kind, name, value) for kind in _KINDS for name, value in stated[kind].items()]
     idle = [(each, found) for each in changes if (found := _why_idle(*each, world)) is not None]
     refusals = [
         InputError(
@@ -159,10 +161,6 @@ def _hidden_defaults(change: TorChange, parameters: Mapping[str, int], era: str)
         yield f"the default of {name}, {before} and now {after}, does not act, as {stated}; ask with {ask}"
 
 
-def _has_onion(tornets: Tornets) -> bool:
-    return any(ONION in network.clients.values() for network in tornets.networks)
-
-
 def _require_hosts(change: TorChange, config: NetworkConfig, tornets: Tornets | None) -> None:
     """InputError for hosts by name that are in none of the networks, and for those that run Arti or are to
     and cannot."""
@@ -178,7 +176,11 @@ def _require_hosts(change: TorChange, config: NetworkConfig, tornets: Tornets | 
             _refuse_others(entry, config, tornets)
     if change.has_arti and any(each.get("torrc") for each in change.options.values()):
         where = [validate(Where, entry, "--on") for entry in of_lines]
-        roles = {role for one in where for role in _roles(one, config, tornets)} or set(get_args(Role))
+        roles = {
+            role
+            for one in where
+            for role in ([_role_of(name, config, tornets) for name in one.names] or [one.role])
+        } or set(get_args(Role))
         if "client" in roles:
             accepted = "--consensus, or --on role=relay"
             raise InputError("clients that run Arti take no lines of torrc", key="--torrc", accepted=accepted)
@@ -193,22 +195,15 @@ def _refuse_others(entry: Mapping[str, object], config: NetworkConfig, tornets: 
         raise InputError("Arti runs on clients alone", key="--on", value=others[0], accepted=accepted)
 
 
-def _roles(where: Where, config: NetworkConfig, tornets: Tornets | None) -> set[Role | None]:
-    if not where.names:
-        return {where.role}
-    return {_role_of(name, config, tornets) for name in where.names}
-
-
 def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role | None:
     """What the host ``name`` is; None where no network has it."""
     if tornets is not None:
-        found: list[Role] = [
-            role
-            for network in tornets.networks
-            for role, hosts in _of_tornet(network.authorities, network.relays, network.clients)
-            if name in hosts
-        ]
-        return found[0] if found else None
+        roles: dict[Role, list[Collection[str]]] = {
+            "authority": [network.authorities for network in tornets.networks],
+            "relay": [network.relays for network in tornets.networks],
+            "client": [network.clients for network in tornets.networks],
+        }
+        return next((role for role, sides in roles.items() if any(name in side for side in sides)), None)
     counts: dict[str, tuple[Role, int]] = {
         "authority": ("authority", config.authorities),
         "relay": ("relay", config.relay_count),
@@ -219,20 +214,15 @@ def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role 
     return role if match and int(match[2]) <= many else None
 
 
-def _of_tornet(*hosts: Collection[str]) -> Iterator[tuple[Role, Collection[str]]]:
-    roles: tuple[Role, ...] = ("authority", "relay", "client")
-    yield from zip(roles, hosts, strict=True)
-
-
 BADLY_PREDICTED = Path("experiments/backtest/badly_predicted.csv")
 """Columns ``option`` and ``sentence``."""
 
 
 def backtest_notes(change: TorChange, file: Path = BADLY_PREDICTED) -> list[str]:
     """The sentences on ``change``."""
-    told = change.option_names
+    names = change.option_names
     rows = read_csv(find(file), None).select("option", "sentence").rows()
-    return [sentence for option, sentence in rows if option.lower() in told]
+    return [sentence for option, sentence in rows if option.lower() in names]
 
 
 COST = "each run draws its own paths, so it takes more networks to show the same change"

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from torsweep.config.network import load_network_config
+from torsweep.engines.selection import AUTO_ENGINE
 from torsweep.study.budget import fitted, read_goal
 from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.effect import choose_pairing, require_effect
 from torsweep.study.play import Play
 from torsweep.study.venue import choose_venue, read_tornets
-
-AUTO_ENGINE = "auto"
 
 
 @dataclass(frozen=True)

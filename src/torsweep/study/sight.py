@@ -19,7 +19,7 @@ import polars as pl
 
 from torsweep.config.eras import usual_levels
 from torsweep.config.features import FEATURES
-from torsweep.config.knob import Knob
+from torsweep.config.knob import Knob, TorFeature
 from torsweep.config.knobs import KNOBS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
@@ -43,13 +43,12 @@ LEAST = 0.5
 
 @dataclass(frozen=True)
 class _Sort:
-    """A sort of change: its plan in known_changes, what it is called, and how the names of its options and
-    consensus parameters begin. A feature of tor has no plan there; it takes ``least_relays`` to show it."""
+    """A sort of change: its plans in known_changes, its title, and how the names of its options and consensus
+    parameters begin."""
 
     plans: tuple[str, ...]
-    words: str
+    title: str
     names: str
-    least_relays: int = 0
 
 
 _SORTS = (
@@ -59,29 +58,26 @@ _SORTS = (
     _Sort(("refill",), "the refill of token buckets", "tokenbucket|perconnbw"),
     _Sort(("nagle",), "Nagle's algorithm", "tcpnodelay"),
 )
-_FEATURES = tuple(
-    (feature, _Sort((), feature.title, feature.names, feature.least_relays)) for feature in FEATURES
-)
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A sort of change that a network does not show, and why."""
+    """A sort of change, or a feature of tor, that a network does not show, and why."""
 
-    sort: _Sort
+    sort: _Sort | TorFeature
     why: str
 
     @property
     def command(self) -> str:
         """What shows it."""
-        if not self.sort.plans:
+        if isinstance(self.sort, TorFeature):
             return f"--engine shadow --network FILE with {self.sort.least_relays} relays or more"
         plan = self.sort.plans[0]
         model = f"snakemake --cores all known_changes --config engine=cellsim network={REFERENCE} plan={plan}"
         return f"--engine shadow --network {REFERENCE}, or in the model `{model}`"
 
     def __str__(self) -> str:
-        return f"{self.sort.words} ({self.why})"
+        return f"{self.sort.title} ({self.why})"
 
 
 @cache
@@ -113,8 +109,8 @@ def unseen(network: str, relays: int) -> list[Unseen]:
             )
             result.append(Unseen(sort, f"{why}, in the model"))
     result += [
-        Unseen(sort, f"{relays} relays: {feature.when_small}")
-        for feature, sort in _FEATURES
+        Unseen(feature, f"{relays} relays: {feature.when_small}")
+        for feature in FEATURES
         if relays < feature.least_relays
     ]
     return result

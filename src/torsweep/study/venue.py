@@ -20,7 +20,6 @@ from torsweep.config.traffic import MARKOV
 from torsweep.doctor import shortfalls
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, require_engine
-from torsweep.engines.selection import AUTO_ENGINE as ANY_ENGINE
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 from torsweep.network.tornet import TORNET_FILE, Tornet, is_tornet, read_tornet
@@ -62,7 +61,8 @@ def choose_venue(name: str, network: str | None) -> Venue:
     network = network or USUAL_NETWORK
     config = load_network_config(network)
     if name != AUTO_ENGINE:
-        return Venue(_named_engine(name), network, "asked for")
+        problems = {each.name: "does not run real tor" for each in ENGINES.values() if not each.runs_tor}
+        return Venue(require_among(name, engines_of_tor(), problems, "is no engine"), network, "asked for")
     machine, against = read_machine(), dict[str, str]()
     for engine in engines_of_tor():
         why_not = lacking(engine, builds=False) or _too_large(engine, network, config, machine)
@@ -87,11 +87,6 @@ def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str]
     kind = installed_kind(name) if name in engines else name
     require_engine(kind)
     return kind
-
-
-def _named_engine(name: str) -> str:
-    problems = {each.name: "does not run real tor" for each in ENGINES.values() if not each.runs_tor}
-    return require_among(name, engines_of_tor(), problems, "is no engine")
 
 
 def installed_kind(engine: str) -> str:
@@ -220,7 +215,7 @@ class Tornets:
     def venue(self, engine: str) -> Venue:
         """The engine of the comparison; InputError for an engine that does not take such networks."""
         problem = "does not play networks of tornettools, whose clients use TGen only"
-        name = TORNET_ENGINE if engine == ANY_ENGINE else engine
+        name = TORNET_ENGINE if engine == AUTO_ENGINE else engine
         kind = require_among(name, [TORNET_ENGINE], {}, problem)
         lasts = rounded_duration(self.networks[0].stop_ns / SECOND_NS)
         return Venue(kind, self.name, f"tornettools made it, for a simulation of {lasts}")

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from torsweep.stats.streams.differences import paired_log_ratios
+from torsweep.stats.streams.differences import paired_changes
 from torsweep.stats.streams.incidence import ENTRY, METRICS
 
 TTLB = METRICS["ttlb"]
@@ -31,7 +31,7 @@ def side(tor: str, times_s: list[float | None], seed: int = 1, **columns: object
 
 
 def ratio(*sides: pl.DataFrame) -> float:
-    (value,) = paired_log_ratios(pl.concat(sides), TTLB, {"tor": "stock"}, {"tor": "branch"}, [1])
+    ((value,), _) = paired_changes(pl.concat(sides), TTLB, {"tor": "stock"}, {"tor": "branch"}, [1])
     return float(np.exp(value))
 
 
@@ -61,7 +61,7 @@ def test_only_what_began_after_the_warm_up_counts_on_networks_that_ran_both() ->
     early = side("branch", [9.0, 2.2], **{ENTRY: pl.Series([1, 0], dtype=pl.Int32)})
     assert ratio(side("stock", [2.0, 2.0]), early) == pytest.approx(1.1)
     streams = pl.concat([side("stock", [2.0]), side("branch", [2.2]), side("stock", [2.0], seed=2)])
-    first, second = paired_log_ratios(streams, TTLB, {"tor": "stock"}, {"tor": "branch"}, [1, 2])
+    (first, second), _ = paired_changes(streams, TTLB, {"tor": "stock"}, {"tor": "branch"}, [1, 2])
     assert first == pytest.approx(np.log(1.1)) and np.isnan(second)
 
 

@@ -253,7 +253,8 @@ class Inquiry:
         family, questions = self.family or Counter(each.group for each in self.questions), self.questions
         levels = [1 - (1 - CONFIDENCE) * each.error_share / family[each.group] for each in questions]
         if self.claim.any_shows:
-            questions = tuple(map(_at_confidence, questions, levels))
+            pairs = zip(questions, levels, strict=True)
+            questions = tuple(replace(each, confidence=level) for each, level in pairs)
         answers = tuple(each.answer(level, design) for each, level in zip(questions, levels, strict=True))
         can_show = _can_show(questions, answers)
         sum_up = _sum_up_any if self.claim.any_shows else _sum_up
@@ -261,10 +262,6 @@ class Inquiry:
         if verdict == INCONCLUSIVE and can_show:
             reason = f"{reason}; {can_show}"
         return Verdict(*head, verdict, reason, answers, self.claim.any_shows, can_show)
-
-
-def _at_confidence(question: Question, confidence: float) -> Question:
-    return replace(question, confidence=confidence)
 
 
 def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:

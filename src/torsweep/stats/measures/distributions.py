@@ -94,11 +94,6 @@ def _curves(runs: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.
     return frames
 
 
-def _frame(analysis: Analysis) -> pl.DataFrame | list[dict[str, object]]:
-    frames = distributions(analysis)
-    return pl.concat(frames) if frames else []
-
-
 SPREAD = Statistic(
     "distributions",
     "a quantile of what measures are worked out from, over networks",
@@ -109,5 +104,5 @@ SPREAD = Statistic(
     | counts("how many circuits, downloads or relays the network has that has fewest", "fewest")
     | numbers("the quantile", "share")
     | numbers("mean over networks and 95 % interval", "value", "value_low", "value_high"),
-    _frame,
+    lambda analysis: pl.concat(frames) if (frames := distributions(analysis)) else [],
 )

@@ -21,7 +21,6 @@ from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import (
-    Interval,
     exponential,
     log_interval,
     t_interval,
@@ -157,7 +156,13 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         changes = np.round(pair.difference_s * 100, 9) if share else pair.log_ratio
     changes = np.where(np.isfinite(changes), changes, np.nan)
     intervals = pair.intervals(changes, family_size, (lambda side: side * 100) if share else np.log)
-    each, together = (_of_points(one) if share else exponential(one) for one in intervals)
+    # A difference of shares is no larger than 100 points.
+    each, together = (
+        replace(one, low=np.clip(one.low, -100, 100), high=np.clip(one.high, -100, 100))
+        if share
+        else exponential(one)
+        for one in intervals
+    )
     return {
         "networks": pair.networks,
         "baseline": t_interval(pair.reference_s).mean,
@@ -166,14 +171,11 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
     }
 
 
-def _of_points(interval: Interval) -> Interval:
-    """``interval`` of a difference of shares, which is no larger than 100 points."""
-    return replace(interval, low=np.clip(interval.low, -100, 100), high=np.clip(interval.high, -100, 100))
-
-
 def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     def entry(measure: Measure, row: Mapping[str, float | None]) -> str:
-        return _interval_text([row["mean"], row["mean_low"], row["mean_high"]], measure.share)
+        factor, unit = (100, " %") if measure.share else (1, "")
+        known = (row[name] for name in ("mean", "mean_low", "mean_high"))
+        return _with_bounds([_number(factor * one) for one in known if one is not None], unit)
 
     variants = list(analysis.provenance.variants())
     rows = [
@@ -226,13 +228,6 @@ def line_name(measure: Measure, group: str) -> str:
     """``Goodput: of a download, median, web (KiB/s)``."""
     unit = "" if measure.share or measure.unit == "1" else f" ({measure.unit})"
     return f"{measure.topic}: {measure.label}{group_text(group)}{unit}"
-
-
-def _interval_text(bounds: list[float | None], share: bool) -> str:
-    """``12.3 [11, 13.4]``, shares in per cent."""
-    texts_of = [_number(bound * 100 if share else bound) for bound in bounds if bound is not None]
-    unit = " %" if share else ""
-    return _with_bounds(texts_of, unit)
 
 
 def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:

@@ -58,20 +58,11 @@ PAIR = ("seed", "client", "stream")
 """What two downloads have in common that are the same."""
 
 
-def paired_log_ratios(
-    streams: pl.DataFrame, metric: Metric, reference: Levels, variant: Levels, seeds: Sequence[int]
-) -> Floats:
-    """The logarithm of ``variant`` over ``reference`` for each of ``seeds``; NaN where there is none.
-
-    ``streams`` are downloads of one kind.
-    """
-    return paired_changes(streams, metric, reference, variant, seeds)[0]
-
-
 def paired_changes(
     streams: pl.DataFrame, metric: Metric, reference: Levels, variant: Levels, seeds: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Interquartile means by network: of the logarithms of the ratio, and of differences in seconds."""
+    """Interquartile means for each of ``seeds``: of the logarithms of ``variant`` over ``reference``, and of
+    differences in seconds; NaN where there is none. ``streams`` are downloads of one kind."""
     one, other = (_times(streams, metric, levels) for levels in (reference, variant))
     ratio = log_ratios(*(pl.col(name) for name in ("time", "least", "time_other", "least_other")))
     pairs = one.join(other, on=PAIR, suffix="_other").select("seed", "time", "time_other", ratio=ratio)

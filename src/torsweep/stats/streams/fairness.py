@@ -195,11 +195,6 @@ def fairness_of_plan(analysis: Analysis) -> Fairness:
     return fairness(tables.streams(FAIRNESS_COLUMNS), tables.progress(PROGRESS_COLUMNS), analysis.knobs)
 
 
-def _progress_of_plan(analysis: Analysis) -> pl.DataFrame:
-    shares, held = analysis.once(fairness_of_plan).shares, held_level(analysis.levels, analysis.baseline)
-    return progress_lines(shares, analysis.tables.progress(PROGRESS_COLUMNS), analysis.knobs, held)
-
-
 def _in_summary(analysis: Analysis, clients: pl.DataFrame) -> list[TextTable]:
     columns = {
         "opened": "streams",
@@ -272,5 +267,10 @@ STREAM_PROGRESS = of_progress(
     | STREAM
     | numbers(SINCE_OPENED, *_TIMES, "time_s")
     | numbers("cells received by then", "cells_received"),
-    _progress_of_plan,
+    lambda analysis: progress_lines(
+        analysis.once(fairness_of_plan).shares,
+        analysis.tables.progress(PROGRESS_COLUMNS),
+        analysis.knobs,
+        held_level(analysis.levels, analysis.baseline),
+    ),
 )
