@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.facets import Facets
 from plotting.drawing.palette import canvas, nothing
 from plotting.drawing.source import Source
-from torsweep.stats.measures.relays import MEAN_OVER_S
+from torsweep.stats.queues import MEAN_OVER_S
 
 TITLE = "Cells that wait in relays"
 HOW_TO_READ = (

@@ -34,8 +34,7 @@ _ROW_IN = 1.45
 _LOW_END = 0.75
 """A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
 _CUT_OFF = 0.005
-"""Share of downloads that cannot be seen: so many may be cut off in a curve called whole, and of fewer that
-failed there is no line."""
+"""A share of downloads too small to see: no line is drawn for fewer that failed or were cut off."""
 
 
 def how_to_read(byte: str) -> str:

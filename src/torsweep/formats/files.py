@@ -121,8 +121,7 @@ MOST_JSON_BYTES = 64 * MIB
 
 
 def read_json(file: Path, missing: str = "no such file", most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
-    """The object in ``file``; InputError, in the words of ``missing`` when there is no such file, and for one
-    of more than ``most_bytes``."""
+    """The object in ``file``; InputError, with ``missing`` where there is no such file."""
     return parse_json(read_bytes(file, most_bytes, missing), file)
 
 

@@ -103,8 +103,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def parse_other_yaml(content: bytes | str, file: Path) -> Any:
-    """What the configuration of another program says, which was read from ``file``; InputError when it is no
-    YAML 1.1."""
+    """The content of another program's configuration ``file``; InputError when it is no YAML 1.1."""
     try:
         return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -33,8 +33,7 @@ from torsweep.tor.torrc import told_to_tor
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
 BESIDE_MB = 600
-"""Memory of the processes around the engine: under Slurm two of Snakemake's, 154 MB each, and the one that
-prepares the run."""
+"""Memory of the processes around the engine: two of Snakemake's under Slurm, 154 MB each, and one more."""
 
 NETWORK_BYTES_PER_HOST = 3_000
 """Memory of sampling: 2 KB a host, measured at 1,253 to 600,000 hosts, and half as much again."""
@@ -43,8 +42,7 @@ BESIDE_MIN = 5
 """Minutes for the same, on a busy file system."""
 
 TIME_MARGIN = 4
-"""How many times as long as was measured a run may take: a node can be half as fast, and share its memory's
-bandwidth with other jobs."""
+"""So many times the measured time may a run take: a node can be half as fast, and shared."""
 
 
 def set_arguments(values: Mapping[str, object]) -> str:

@@ -42,8 +42,7 @@ def build_seconds(tors: Iterable[TorSource]) -> float:
 
 @dataclass(frozen=True)
 class Slots:
-    """How many jobs go on at the same time: one on each core of this machine, or as many as may be sent to a
-    cluster."""
+    """How many jobs run at the same time: one on each core of this machine, or as many as a cluster takes."""
 
     count: int
     on_cluster: bool = False

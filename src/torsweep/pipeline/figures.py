@@ -57,8 +57,7 @@ def figure_needs(name: str) -> tuple[str, ...]:
 
 
 def require_figure(name: str, file: Path | None = None, key: str | None = None) -> None:
-    """Raise InputError, with the closest name, where there is no figure ``name``, which ``key`` of ``file``
-    has."""
+    """Raise InputError, with the closest name, where ``key`` of ``file`` names no figure."""
     known = figure_names()
     if name not in known:
         problem = f"is no figure{suggestion(name, known)}"

@@ -55,8 +55,7 @@ CONTINUES = "the same command continues from what is complete"
 _PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
 TRUST = 0.05
-"""The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
-the estimated time."""
+"""The weight of the estimate made before the start, as a share of all runs."""
 
 
 class Interrupted(TorsweepError):
@@ -110,8 +109,7 @@ def _cause(job: Any) -> str:
 
 
 def require_place(workflow: Any) -> None:
-    """End the process where rules can't leave their files below results, because a module's prefix leads
-    elsewhere or the disk is full."""
+    """End the process where rules can't leave their files below results: another prefix, or a full disk."""
     file = str(RESULTS / "file")
     if workflow.modifier.path_modifier.replace_prefix(file) != file:
         problem = "is not taken: commands of rules name files in results/"
@@ -289,8 +287,7 @@ def _modified_ns(file: Path) -> int | None:
 
 
 def _follow(planned: Planned, workflow: Any, tell: Callable[[float], None]) -> None:
-    """Say on standard error how far ``workflow`` is, from now until the process ends; ``tell`` takes the
-    seconds that are left."""
+    """Say on standard error how far ``workflow`` is until the process ends; ``tell`` takes seconds left."""
     tell(planned.build_s + sum(planned.expected_s.values()))
     said_s = time.monotonic()
 

@@ -191,8 +191,7 @@ class Paths:
         return SourcesPlan(experiment, experiment.plan(plan.plan), sources, self.overrides.runs == "all")
 
     def targets(self, experiment_name: str) -> list[str]:
-        """The figures of a plan and every folder that they are made from, so that a folder that has been
-        removed is made again."""
+        """The figures of a plan and all folders that they are made from: one that is gone is made again."""
         return self.plan_files(self.asked(experiment_name))
 
     def plan_files(self, plan: PlanPath) -> list[str]:
@@ -321,8 +320,7 @@ class Paths:
         return [str(table) for table in input_paths(self.network(wildcards.network)).values()]
 
     def tor(self, wildcards: Any) -> list[str]:
-        """The markers of the builds of tor that a run, or the runs of a plan, need in their engine; runs of
-        several sources have their own."""
+        """The markers of the builds of tor that a run, or a plan's runs, need; none for several sources."""
         if SOURCES_JOINED_BY in wildcards.engine:
             return []
         variant = getattr(wildcards, "variant", None)

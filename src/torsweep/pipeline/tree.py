@@ -122,8 +122,7 @@ class SourcesPlan:
     everything: bool
 
     def require(self) -> None:
-        """InputError where this cannot be compared, ToolMissing where an engine that is to run cannot run
-        here."""
+        """InputError where this cannot be compared, ToolMissing where an engine cannot run here."""
         require_held(self.plan)
         for knob in numbers_by_level(self.experiment.replicates):
             problem = "cannot be compared with numbers of networks by level"

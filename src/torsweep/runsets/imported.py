@@ -189,8 +189,7 @@ class Import:
         return self.folder.resolve().name
 
     def open_runs(self, numbers: dict[str, int], warm_up_ns: int, duration_ns: int) -> list[Run]:
-        """The simulations as runs, without the first ``warm_up_ns``; ``numbers`` has the number of each
-        network."""
+        """The simulations as runs without the first ``warm_up_ns``; ``numbers`` are those of networks."""
         versions = sorted({f"tgen {one}" for run in self.runs for one in run.tgen})
         versions += sorted({f"oniontrace {one}" for run in self.runs for one in run.oniontrace})
         return [

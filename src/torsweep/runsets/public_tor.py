@@ -43,8 +43,7 @@ USUAL_PUBLIC_TOR = Path("topologies/validation/onionperf-2019.json")
 """What stands beside perf clients where the user gives no file: see topologies/SOURCES.md."""
 
 SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64})
-"""A key of :data:`PUBLIC_MEASURES`; the perf client that measures the same (null: of no size); seconds, bytes
-per second, or a share."""
+"""A key of :data:`PUBLIC_MEASURES`, its perf client (null: any size), and seconds, bytes/s or a share."""
 
 VERSIONS = ("2", "3", "4")
 """Versions of OnionPerf's analysis files, before the point."""
@@ -253,8 +252,7 @@ class _Vantage(BaseModel):
     tor_streams: dict[str, _TorStream] = Field({}, validation_alias=AliasPath("tor", "streams"))
 
     def downloads(self, is_filtered: bool) -> Iterator[_Download]:
-        """The downloads that count: in a file ``is_filtered``, those over a circuit that is known and was
-        kept."""
+        """The downloads that count: if ``is_filtered``, those over a circuit that is known and was kept."""
         of_port: dict[str, list[_TorStream]] = {}
         for stream in self.tor_streams.values():
             of_port.setdefault(stream.source.rpartition(":")[2], []).append(stream)

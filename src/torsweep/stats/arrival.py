@@ -117,8 +117,7 @@ def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -
 
 
 def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[_Had], Sequence[_Had]] | None:
-    """What the tors have whose setting differs from the ``reference``, and what the tors of that have; None
-    where no setting differs."""
+    """What tors have whose setting is not the ``reference``'s, and what its tors have; None: alike."""
     if not all(any(each[:2] == key[:2] for each in one) for one in (side, reference)):
         return None  # Arti, of which only the program is known.
     nothing = [_Had(None, DEFAULT, 0)]

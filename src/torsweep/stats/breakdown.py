@@ -82,8 +82,7 @@ def pieces_of_plan(analysis: Analysis) -> Pieces:
 
 
 def _totals(pieces: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
-    """A row for each byte of a download: the time to it, and in which slice of its run, kind and byte that
-    lies."""
+    """A row for each byte of a download: the time to it, and its slice in its run, kind and byte."""
     of_run = [*run, "kind", "byte"]
     totals = pieces.group_by(*of_run, "client", "stream", maintain_order=True).agg(
         pl.col("duration_ns").sum()

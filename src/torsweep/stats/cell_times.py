@@ -68,8 +68,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class CellTimes:
-    """What is found in one pass over the cells: rows of cell_runs.csv and cell_spikes.csv, and the density of
-    the first network."""
+    """Rows of cell_runs.csv and cell_spikes.csv, and the density of the first network, from one pass."""
 
     runs: pl.DataFrame
     density: pl.DataFrame | None

@@ -208,8 +208,7 @@ class Comparison:
 
     @cached_property
     def step(self) -> NextStep | None:
-        """Twice as many networks, where a kind of client is inconclusive; None where none is, or where they
-        say nothing more of it."""
+        """Twice as many networks, where a kind of client is inconclusive; else None."""
         open_kinds = [kind for kind in self.kinds if kind.verdict == INCONCLUSIVE]
         if not open_kinds:
             return None

@@ -32,12 +32,10 @@ CHANCE = 1e-3
 """The probability that a period is found in spikes that have none, over all periods that are tried."""
 
 LEAST_REGULAR = 0.8
-"""The length of the mean vector: spikes that scatter by a tenth of the period around their places have
-0.82."""
+"""The least length of the mean vector; it is 0.82 where spikes scatter by a tenth of the period."""
 
 NEARLY = 0.9
-"""If a lower frequency has at least this share of the regularity of the most regular one, the lower one is
-taken."""
+"""A lower frequency is taken if it has at least this share of the highest regularity."""
 
 LEAST_PERIODIC_SHARE = 0.5
 """The least share of the period's places, from the first spike to the last, at which there is a spike."""
@@ -118,8 +116,7 @@ def _events(
 
 
 def _frequencies(events: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The frequencies to try: from two turns between the first and the last spike to four times as many as
-    there are spikes."""
+    """The frequencies to try: from two turns between the first and last spike to four for each spike."""
     span = events[-1] - events[0]
     return np.arange(2 * _STEPS, 4 * len(events) * _STEPS) / (_STEPS * span)
 

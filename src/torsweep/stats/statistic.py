@@ -168,8 +168,7 @@ class Statistic:
         return pl.Schema(types)
 
     def frame(self, analysis: Analysis) -> pl.DataFrame | None:
-        """The rows for the plan of ``analysis``, with the columns that are declared; a number that is not
-        there is null."""
+        """The rows for the plan of ``analysis`` in the columns that are declared; NaN is null."""
         rows = self.compute(analysis)
         return None if rows is None else self.as_frame(rows, analysis.knobs)
 

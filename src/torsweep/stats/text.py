@@ -49,8 +49,7 @@ def networks_text(seeds: Sequence[int], given_networks: int = 0) -> str:
 
 
 def plan_networks_text(provenance: Provenance) -> str:
-    """The networks of a plan: ``8 networks (seeds 1–8)``, for each level where these have numbers of their
-    own."""
+    """The networks of a plan: ``8 networks (seeds 1–8)``, or of each level that has its own number."""
     for knob, levels in provenance.knobs.items():
         of_levels = [provenance.seeds_at({knob: level}) for level in levels]
         if any(seeds != provenance.seeds for seeds in of_levels):

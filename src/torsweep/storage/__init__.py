@@ -1,5 +1,4 @@
-"""Writing: what torsweep may write (:mod:`folders`), and files and folders that appear whole
-(:mod:`whole`)."""
+"""What torsweep may write (:mod:`folders`), and what appears whole or not at all (:mod:`whole`)."""
 
 from torsweep.storage.whole import whole_directory, whole_file, write_text
 

@@ -193,8 +193,7 @@ class ComparisonAnswer:
         return file
 
     def fails(self, conditions: Sequence[str]) -> bool:
-        """Whether one of ``conditions`` holds for any kind of client; what is better for some and worse for
-        others is worse."""
+        """Whether one of ``conditions`` holds for any kind of client; mixed counts as worse."""
         kinds = self.said.kinds
         holds = {
             "shown": any(kind.verdict == SHOWN for kind in kinds),

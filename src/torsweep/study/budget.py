@@ -126,8 +126,7 @@ def next_line(plan: Workload, step: NextStep) -> str:
 
 
 def better_spent(plan: Workload, networks: int) -> str:
-    """Another measured time with which as much time would show a clearly smaller change; empty where there is
-    none, or nothing is known."""
+    """Another measured time that shows a clearly smaller change in as much time; empty if none is known."""
     size, seconds = plan.smallest_shown(networks), plan.seconds(networks)
     found = [(size * CLEARLY, 0, 0)] if size is not None else []
     for measured_s in plan.known_times_s if found else []:

@@ -276,8 +276,7 @@ def read_bundle(torrc: Sequence[str], consensus: Sequence[str], on: str | None) 
 
 
 def read_where(text: str) -> dict[str, Any]:
-    """The hosts ``role=relay,position=guard+exit,share=0.3`` or ``names=relay1+relay2``; InputError where
-    there cannot be such."""
+    """The hosts ``role=relay,position=guard+exit,share=0.3`` or ``names=relay1+relay2``; else InputError."""
     where: dict[str, Any] = {}
     accepted = f"role=relay,share=0.3 or names=relay1{NAMES_APART}relay2"
     for part in text.split(","):

@@ -59,8 +59,7 @@ class _World:
 
 @dataclass(frozen=True)
 class _Idle:
-    """Options and parameters, by the beginning of their names, that cannot act in some networks: why, and
-    what would let them."""
+    """Options and parameters whose names begin so cannot act where ``idle``: why, and what lets them."""
 
     names: str
     idle: Callable[[_World], bool]
@@ -162,8 +161,7 @@ def _hidden_defaults(change: TorChange, parameters: Mapping[str, int], era: str)
 
 
 def _require_hosts(change: TorChange, config: NetworkConfig, tornets: Tornets | None) -> None:
-    """InputError for hosts by name that are in none of the networks, and for those that run Arti or are to
-    and cannot."""
+    """InputError for named hosts that no network has, and for Arti on what is no client."""
     of_lines = [each["on"] for each in change.options.values() if "on" in each]
     of_tors = {name: tor["on"] for name, tor in change.tors.items() if "on" in tor}
     for entry in (*of_lines, *of_tors.values()):

@@ -43,8 +43,7 @@ LEAST = 0.5
 
 @dataclass(frozen=True)
 class _Sort:
-    """A sort of change: its plans in known_changes, its title, and how the names of its options and consensus
-    parameters begin."""
+    """A sort of change: its plans in known_changes, its title, and how the names of its options begin."""
 
     plans: tuple[str, ...]
     title: str
@@ -131,8 +130,7 @@ def _is_seen(row: Mapping[str, float], own: Mapping[tuple[object, ...], Mapping[
 
 
 def refusal(change: TorChange, network: str, relays: int) -> str:
-    """Why ``network`` cannot show ``change``, by the options and parameters in it, and what can; empty where
-    it can, or nobody knows."""
+    """Why ``network`` cannot show ``change``, and what can; empty where it can, or that is not known."""
     names = change.option_names
     missing = (
         each for each in unseen(network, relays) if any(re.match(each.sort.names, name) for name in names)

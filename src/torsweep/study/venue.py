@@ -111,8 +111,7 @@ def _because(engine: str, network: str, against: Mapping[str, str]) -> str:
 TORNET_ENGINE = next(name for name, engine in ENGINES.items() if engine.takes_tornettools)
 
 CONVERGED_S = 1_200
-"""Where `tornettools parse` begins to count, from the simulation's start; half of one that is too short for
-it."""
+"""When `tornettools parse` begins to count; a simulation too short for it counts its second half."""
 
 USUAL_SEEDS = 8
 """How many seeds of the simulator one network gets, when the user names none."""
@@ -176,8 +175,7 @@ class Tornets:
         return {"networks": self._replicates(options["networks"]), **fixed, **durations}
 
     def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
-        """The warm-up and measured time asked for, or those of the networks: tornettools counts from the 20th
-        minute on."""
+        """The warm-up and measured time asked for, or those of the networks."""
         stop_ns = min(network.stop_ns for network in self.networks) // SECOND_NS * SECOND_NS
         if warm_up is None:
             warm_up = f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"

@@ -62,7 +62,7 @@ def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(torsweep, insta
 
 def test_of_networks_that_do_not_fit_the_smallest_is_named(torsweep, monkeypatch):
     small = replace(read_machine(), available_bytes=10**8)
-    monkeypatch.setattr("torsweep.doctor.diagnose.read_machine", lambda: small)
+    monkeypatch.setattr("torsweep.doctor.read_machine", lambda: small)
     _, text, _ = torsweep("doctor", "--engine", "cellsim")
     lines = [line for line in text.splitlines() if line.startswith("- cellsim, network")]
     assert len(lines) == 1

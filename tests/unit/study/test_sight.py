@@ -26,10 +26,10 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_network_is_blind_to_what_it_shows_less_than_half_of() -> None:
-    assert [each.sort.words for each in sight.unseen("blind", 200)] == ["windows and congestion control"]
+    assert [each.sort.title for each in sight.unseen("blind", 200)] == ["windows and congestion control"]
     assert sight.unseen("near", 200) == sight.unseen("own_rates", 200) == []
     assert sight.unseen("of_the_user", 200) == []
-    assert [each.sort.words for each in sight.unseen("of_the_user", 99)] == ["Conflux"]
+    assert [each.sort.title for each in sight.unseen("of_the_user", 99)] == ["Conflux"]
 
 
 def test_a_plan_says_why_and_what_to_ask_instead() -> None:

@@ -120,8 +120,7 @@ class MeasureQuestion(Question):
         )
 
     def _far_out(self, within_bound: bool) -> tuple[int, ...]:
-        """The networks outside three times the bound: all of them where the mean is ``within_bound``, else
-        the one that is an outlier."""
+        """The networks outside three times the bound: all if ``within_bound``, else only an outlier."""
         if not self.networks:
             return ()
         bound = float(np.log1p(self.bound)) if self.logarithms else self.bound
@@ -217,8 +216,7 @@ class AnyChange(ClientClaim):
             )
 
     def _counts(self, analysis: Analysis, name: str, levels: Levels, seeds: Sequence[int]) -> np.ndarray:
-        """How many clients, or downloads, of how many at ``levels``, for each of ``seeds``; NaN where that is
-        not known, or there is none."""
+        """Hits and total of clients or downloads at ``levels`` for each of ``seeds``; NaN where not known."""
         rows, counted = {
             "without_progress": (progress_of_clients, pl.col("stalled")),
             "failed": (downloads, FAILED),

@@ -97,8 +97,7 @@ class Claim(Section):
         """
 
     def aspects(self) -> Iterator[tuple[str, Self]]:
-        """The claims that are judged each for itself, and in words what tells them apart: one for each clock
-        and statistic."""
+        """The claims that are judged each for itself, one for each clock and statistic, and their words."""
         yield "", self
 
     def check(self, experiment: Experiment) -> None:

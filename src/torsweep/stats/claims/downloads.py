@@ -121,8 +121,7 @@ class _TimesClaim(ClientClaim):
     quantile (``p90``, ``p95``) over downloads, the median over clients (``client_median``), the ``mean``; or
     by how much longer the same download takes, the mean over the middle half of them (``paired``)."""
     clocks: ClockStarts = (OPENING,)
-    """By which clocks it is judged, each for itself: from the ``opening`` of the SOCKS connection, or from
-    the ``request``."""
+    """By which clocks it is judged, each for itself: from the ``opening`` or from the ``request``."""
 
     def aspects(self) -> Iterator[tuple[str, Self]]:
         """A question for each clock and statistic."""
@@ -224,8 +223,7 @@ class Equivalence(_TimesClaim):
 
 
 class NoImprovement(_TimesClaim):
-    """No level of the list has a ``metric`` that is shorter than that of one before it by more than
-    ``margin``; longer ones do not matter."""
+    """No level of the list has a ``metric`` shorter by more than ``margin`` than that of one before it."""
 
     test: Literal["no_improvement"]
     levels: Annotated[tuple[Level, ...], Field(min_length=2)]

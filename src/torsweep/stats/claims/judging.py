@@ -298,8 +298,7 @@ def judge(claim: Claim, analysis: Analysis, setting: Levels) -> Verdict:
 
 
 def ask(claim: Claim, analysis: Analysis, setting: Levels, words: str = "") -> Inquiry:
-    """What ``claim``, or the aspect of one that ``words`` name, comes to in a plan where the knobs of
-    ``setting`` are held at its levels."""
+    """What ``claim``, or its aspect ``words``, comes to where the knobs of ``setting`` are at its levels."""
     where = ", ".join([*(f"{knob}={level}" for knob, level in setting.items()), *filter(None, [words])])
     if not analysis.provenance.seeds:
         return Inquiry(claim, where, (), f"no network has all {len(analysis.grid)} variants")

@@ -31,8 +31,7 @@ class ExtremeMeasure(Claim):
     extreme: Literal["lowest", "highest"]
     """Which of its levels that is."""
     margin: Margin | None = None
-    """A smaller difference counts as none: a part, or of a share a share; that of ``precision`` where it is
-    left out."""
+    """A smaller difference (of a share, in shares) counts as none; ``precision``'s where it is left out."""
 
     def check(self, experiment: Any) -> None:
         """The measure has to be there."""

@@ -1,5 +1,4 @@
-"""Tests of claims about what runs record beside downloads: streams that starve, traced cells, followed
-downloads."""
+"""Tests of claims about recorded streams that starve, traced cells and followed downloads."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ class Starvation(ClientClaim):
 
 
 class StarvationThreshold(ClientClaim):
-    """Streams starve up to the level ``starved_up_to``, and none from ``none_from`` on, in the plan's
-    order."""
+    """Streams starve up to the level ``starved_up_to``, and none does from ``none_from`` on, in order."""
 
     rests_on = "progress"
 
@@ -91,8 +89,7 @@ class StarvationThreshold(ClientClaim):
         return [self.starved_up_to, self.none_from]
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """At each level up to the first bound, at least one stream starves; at each from the second on, less
-        than one."""
+        """At each level up to the first bound a stream starves; from the second on, less than one."""
         order = list(analysis.levels[self.knob])
         last, first = order.index(self.starved_up_to), order.index(self.none_from)
         questions = []
@@ -151,8 +148,7 @@ class _CellClaim(Claim):
 
 
 class CellMedian(_CellClaim):
-    """The median time of RELAY cells in the relay ``host``, at ``level``, is at least ``at_least`` or at most
-    ``at_most``."""
+    """The median time of RELAY cells in ``host`` is at least ``at_least`` or at most ``at_most``."""
 
     test: Literal["cell_median"]
     at_least: CellTime | None = None
@@ -188,8 +184,7 @@ class QuietSlower(_CellClaim):
     """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """The ratio of the two in each network. Shown: above 0. The opposite: below. No difference: within ±
-        the margin."""
+        """The ratio in each network. Shown: above 0; opposite: below; no difference: within the margin."""
         quiet, busy = (
             self.values(analysis, levels, circuits, TOTAL, "median_ms") for circuits in ("quiet", "busy")
         )
@@ -215,8 +210,7 @@ class CellStage(_CellClaim):
 
     test: Literal["cell_stage"]
     stage: Stage
-    """Reading and encrypting (``relaying``), the circuit's queue (``waiting``), or the output buffer
-    (``writing``)."""
+    """Reading and encrypting (``relaying``), circuit queue (``waiting``) or output buffer (``writing``)."""
     least: Share
     """The least share of the time."""
 
@@ -229,8 +223,7 @@ class CellStage(_CellClaim):
 
 
 class LatencyShare(ClientClaim):
-    """At ``level``, ``group`` has a share of ``least`` or more in the waiting time of the byte that
-    ``metric`` times."""
+    """At ``level``, ``group`` has a share of ``least`` or more in the wait for the byte of ``metric``."""
 
     rests_on = "breakdown"
 
@@ -259,8 +252,7 @@ def _share(name: str, values: np.ndarray, least: float) -> Question:
 
 
 def _by_network(runs: pl.DataFrame, values: Levels, column: str, networks: pl.Series) -> np.ndarray:
-    """``column`` of the rows that have the ``values``, one a network; NaN where one has no such
-    row."""
+    """``column`` of the rows that have the ``values``, one a network; NaN where one has no such row."""
     rows = at_levels(runs, values).select("seed", column)
     by_network = networks.to_frame().join(rows, on="seed", how="left", maintain_order="left")
     return by_network[column].fill_null(float("nan")).to_numpy()

@@ -123,8 +123,7 @@ def shown_by(
 
 
 def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
-    """``a change of 20 % would be shown by 8 networks with a chance of 80 %, of 14 % by 16``; nothing without
-    ``sizes``."""
+    """``a change of 20 % would be shown by 8 networks with a chance of 80 %, of 14 % by 16``."""
     if not sizes:
         return ""
     (first, least), *more = sizes.items()

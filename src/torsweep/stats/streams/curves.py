@@ -196,8 +196,7 @@ def longest_interval_s(knobs: Mapping[str, Sequence[str]]) -> float | None:
 
 
 def _until_s(ninth_deciles_s: npt.NDArray[np.float64], knobs: Mapping[str, Sequence[str]]) -> float:
-    """The end of the axis: far enough for nine in ten downloads of the slowest variant, in whole intervals,
-    at most ten."""
+    """The end of the axis: the slowest variant's ninth decile, in whole intervals, at most ten of them."""
     interval_s = longest_interval_s(knobs)
     reached = ninth_deciles_s[np.isfinite(ninth_deciles_s)]
     slowest = float(reached.max()) if len(reached) else 1.0

@@ -81,8 +81,7 @@ def paired_changes(
 
 
 def _times(streams: pl.DataFrame, metric: Metric, levels: Levels) -> pl.DataFrame:
-    """The time of each download at ``levels``: infinite where it failed, null where it was cut off, with the
-    ``least`` that it took."""
+    """The time of each download at ``levels``: infinite if it failed, null if cut off; its ``least``."""
     if ENTRY in streams.columns:
         streams = streams.filter(pl.col(ENTRY) <= 0)
     chosen = at_levels(streams, levels)
@@ -107,8 +106,7 @@ def log_ratios(time: pl.Expr, least: pl.Expr, time_other: pl.Expr, least_other: 
 
 
 def interquartile_mean(values: Floats) -> float:
-    """The mean of ``values`` but for the quarter at each end; NaN where there is none, or none that is
-    finite."""
+    """The mean of ``values`` but for the quarter at each end; NaN where it is not finite."""
     cut = len(values) // 4
     middle = np.sort(values)[cut : len(values) - cut]
     return float(middle.mean()) if len(middle) and np.isfinite(middle).all() else float("nan")

@@ -56,8 +56,7 @@ PROGRESS_COLUMNS = ("client", "stream", "time_us", "bytes_got")
 
 @dataclass(frozen=True)
 class Fairness:
-    """``shares`` has a row for each stream, ``clients`` one a client: the columns of :data:`SHARES` and
-    :data:`FAIRNESS_OF_CLIENTS`."""
+    """The streams, in the columns of :data:`SHARES`, and the clients, in :data:`FAIRNESS_OF_CLIENTS`'."""
 
     shares: pl.DataFrame
     clients: pl.DataFrame

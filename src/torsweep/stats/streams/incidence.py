@@ -159,8 +159,7 @@ def cumulative_incidence(
 def _not_entered(
     times: npt.NDArray, groups: npt.NDArray, entries: npt.NDArray, first: npt.NDArray
 ) -> npt.NDArray[np.int64]:
-    """How many downloads of its group come under observation at or after each of ``times``, in the order of
-    groups and times."""
+    """How many downloads of its group enter at or after each of ``times``, in order of groups and times."""
     outside = np.zeros(len(times), np.int64)
     late = np.flatnonzero(entries > 0)
     for group in np.unique(groups[late]):
@@ -211,8 +210,7 @@ METRICS = {
         Metric("ttlb_after_command", "last_byte_after_command_us", "Time to last byte", REQUEST),
     )
 }
-"""By name. Those from the request, as tgentools and with it tornettools have them, leave out the wait for a
-circuit."""
+"""By name. Times from the request, as tgentools has them, leave out the wait for a circuit."""
 
 TIMES_FROM_REQUEST = {"ttfb_after_command": "first byte", "ttlb_after_command": "last byte"}
 """Their names, with what each ends with."""

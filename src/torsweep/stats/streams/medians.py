@@ -63,8 +63,7 @@ ESTIMANDS = {
     "mean": "mean",
     PAIRED: "same download",
 }
-"""What a claim about times may be judged by: the column of a run without its unit, or :data:`PAIRED`; and its
-name in words."""
+"""What claims about times are judged by (a column without its unit, or :data:`PAIRED`), in words."""
 
 
 def run_quantiles(
@@ -100,8 +99,7 @@ def quantiles_of_runs(analysis: Analysis) -> pl.DataFrame:
 
 
 def _weights(streams: pl.DataFrame, clients: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """How many ``clients`` a run has, and which share of its complete downloads the quarter has that
-    completed most."""
+    """The ``clients`` of a run, and the share of complete downloads of the quarter that has most."""
     complete = streams.filter(pl.col("outcome") == "complete").group_by(*by, "client").len("_complete")
     each = clients.join(complete, on=[*by, "client"], how="left")
     completed = pl.col("_complete").fill_null(0).sort(descending=True)

@@ -195,8 +195,7 @@ def slope_of_means(scales: _Floats, groups: Sequence[_Floats]) -> Interval:
 
 
 def slope_of_spreads(scales: _Floats, groups: Sequence[_Floats]) -> Interval:
-    """The slope of the decimal logarithms of the spreads of ``groups`` over ``scales``, with its interval;
-    NaN where a group has no spread."""
+    """The slope of the decimal logarithms of spreads over ``scales``; NaN where a group has no spread."""
     networks = sum(map(len, groups))
     spreads = np.array([spread_interval(group).mean for group in groups])
     if not (spreads > 0).all():

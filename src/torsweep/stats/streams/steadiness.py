@@ -25,7 +25,7 @@ import polars as pl
 
 from torsweep.runsets.reading import Provenance, at_levels
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
-from torsweep.stats.measures.relays import QUEUE_COLUMNS, queues_of_runs
+from torsweep.stats.queues import QUEUE_COLUMNS, queues_of_runs
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
@@ -102,8 +102,7 @@ def _named(frame: pl.DataFrame, metric: str, kind: pl.Expr, knobs: list[str]) ->
 def _drifts(
     blocks: pl.DataFrame, provenance: Provenance, baseline: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """A row for each scope, with the ``drifts`` as logarithms, one for each network that all its variants
-    ran on."""
+    """A row for each scope; ``drifts`` are logarithms, one for each network that all its variants ran on."""
     by_reference: dict[str, list[tuple[dict[str, str], dict[int, float]]]] = {}
     for variant in provenance.variants():
         of_variant = at_levels(blocks, variant)
