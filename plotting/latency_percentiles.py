@@ -52,7 +52,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for panel in facets.put(plot, figure, things, "Percentile of the time", "none followed"):
         panel.axis.tick_params(axis="x", rotation=60)
         own = at_levels(things[panel.thing], panel.levels).select("slice", pl.col("whole_ms") / 1000)
-        for name, whole_s in own.unique().iter_rows():
+        for name, whole_s in own.unique(maintain_order=True).iter_rows():
             where = _SLICES.index(name), 101
             panel.axis.text(*where, f"{whole_s:.2g}", ha="center", size=SMALL_PT, color=GREY)
     legend(figure, seen(points))

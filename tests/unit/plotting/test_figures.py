@@ -38,7 +38,7 @@ OF_ANY_PLAN = [
 ]
 """Those of traced cells, of followed downloads and of scales are drawn where these are:
 tests/unit/stats/test_cell_times.py, test_breakdown.py and test_scaling.py; those of several sources in
-tests/unit/stats/sources, of ranges in test_responses.py; those of perf clients below."""
+test_sources_together.py, of ranges in test_responses.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 

@@ -13,7 +13,7 @@ import pytest
 from bench.public_change import SERIES, Event, changes, read_series
 from torsweep.errors import InputError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 START = date(2021, 1, 1)
 EVENT = Event(date(2021, 12, 31), date(2022, 1, 15))
 

@@ -14,7 +14,7 @@ from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.machine import Machine
 
-NETWORKS = Path(__file__).parents[3] / "configs/networks"
+NETWORKS = Path(__file__).parents[2] / "configs/networks"
 
 ROOMY = Machine(
     cores=2,

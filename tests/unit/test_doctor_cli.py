@@ -14,7 +14,7 @@ from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
 from torsweep.machine import read_machine
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.usefixtures("no_tools")
 
