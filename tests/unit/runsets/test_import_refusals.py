@@ -69,7 +69,7 @@ def test_a_parsed_file_that_is_cut_off(tmp_path: Path) -> None:
         ({"version": "0.9"}, "version: is of another version, got '0.9'; accepted: 1.x"),
         ({"type": "onionperf"}, "type: is not of tgentools, got 'onionperf'; accepted: tgen"),
         ({"data": {}}, "holds no download"),
-        ({"data": {"perfclient1exit": {}}}, "data.perfclient1exit.tgen: missing key"),
+        ({"data": {"perfclient1exit": {}}}, "data.perfclient1exit.tgen.streams: missing key"),
     ],
 )
 def test_a_parsed_file_that_is_none_of_these(change: dict[str, object], said: str, tmp_path: Path) -> None:
