@@ -46,7 +46,7 @@ def test_a_caption_is_printed_where_asked_and_always_beside_the_figure(plan_of, 
         figures.append(figure)
         save(figure, *more)
 
-    monkeypatch.setattr("plotting.drawing.files.save", kept)
+    monkeypatch.setattr("plotting.drawing.source.save", kept)
     for captions in (True, False):
         draw_figure("stream_fairness", plan_of().summaries, out, captions=captions)
         assert "2 networks (seeds 1–2); " in out.with_suffix(".txt").read_text()
