@@ -28,7 +28,7 @@ from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
-from torsweep.formats.json_file import read_json
+from torsweep.formats.files import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.run import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
