@@ -15,6 +15,13 @@ from torsweep.formats.archives import unpack_tarball
 Change = dict[str, str | bytes | int]
 
 
+@pytest.fixture(params=["as it is", "without filters"], autouse=True)
+def python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This Python, and one before 3.11.4, which takes every member of a tarball as it is."""
+    if request.param == "without filters":
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+
+
 def tarball(folder: Path, *members: Change) -> Path:
     """A tarball of files ``tor/configure`` with these changes; a file has five bytes."""
     path = folder / "tor.tar.gz"
@@ -46,22 +53,23 @@ def test_links_within_the_folder_stay(tmp_path: Path) -> None:
     assert {(tmp_path / "out/tor" / name).read_text() for name in ("m4/above", "same")} == {"hello"}
 
 
-FILTERS = pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="Python before 3.11.4")
-
-
 def symbolic(name: str, target: str) -> Change:
     return {"name": name, "type": tarfile.SYMTYPE, "linkname": target}
 
 
-@FILTERS
 @pytest.mark.parametrize(
     "members",
     [
         [{"name": "../configure"}],
+        [{"name": "/outside"}],
         [{"name": "tor/../../outside"}],
         [symbolic("tor/link", "/etc/passwd")],
         [symbolic("tor/link", "../../outside")],
+        [symbolic("tor/a/link", "../.."), symbolic("tor/a/second", "link/../outside")],
+        [symbolic("tor/here", "."), {"name": "tor/here/configure"}],
+        [symbolic("tor/here", "."), {"name": "tor/here"}],
         [{"type": tarfile.LNKTYPE, "linkname": "../outside"}],
+        [symbolic("tor/here", "."), {"type": tarfile.LNKTYPE, "linkname": "tor/here"}],
         [{"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}],
         [{"type": tarfile.FIFOTYPE}],
     ],
