@@ -41,6 +41,14 @@ pub struct Decay {
 }
 
 impl Decay {
+    /// That of the counts of `policy`; without such counts, never.
+    pub fn of(policy: Policy) -> Self {
+        match policy {
+            Policy::Ewma { half_life } => Self::new(half_life),
+            Policy::RoundRobin { .. } => Self::new(Span::from_ns(u64::MAX / 2)),
+        }
+    }
+
     /// Weights that double every `half_life`.
     pub fn new(half_life: Span) -> Self {
         Self { half_life_ns: half_life.ns().max(1) as f64, origin_ns: 0.0 }

@@ -1,128 +1,47 @@
-//! The state of a simulated network, and the loop that moves it through time.
+//! A simulated network, and the loop that moves it through time.
 //!
-//! Everything is a row of a table: hosts (relays, then clients, then servers), pipes (one direction of a
-//! connection), circuits, circuit queues (five a circuit), edges (a stream as the exit sees it) and downloads
-//! (what a client wants). What happens to them is in the modules below this one; each adds to [`World`].
+//! Three parts have a state that only they touch: the [`Network`](network::Network) that carries bytes, the
+//! [`Relays`](relays::Relays) and the [`Clients`](clients::Clients). Relays and clients know nothing of each other: what
+//! they do to one another they do by writing into the network, which they share with the circuits that cells refer to
+//! ([`Shared`]). The network tells nobody: what it answers to an event ([`Ready`]) the world hands to the part
+//! that the end of the pipe belongs to.
 
 mod breakdown;
-mod build;
-mod circuits;
-mod client;
-mod down_link;
-mod exit;
+mod clients;
+mod context;
 mod inspect;
-mod memory;
+mod network;
 mod prefetch;
-mod relay;
-mod scheduler;
-mod state;
+mod relays;
+mod servers;
+mod shared;
 #[cfg(test)]
 mod tests;
+mod tor;
 mod trace;
-mod transport;
-mod wire;
 
-use std::collections::BTreeMap;
-
-use crate::breakdown::Breakdown;
-use crate::cells::Run;
 use crate::error::Error;
-use crate::events::{Event, EventQueue};
-use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
+use crate::events::Event;
+use crate::ids::{PipeId, Table};
 use crate::latency::Latency;
-use crate::linux_tcp::kernel::Kernel;
-use crate::loss::Losses;
-use crate::mux::{Decay, Policy};
-use crate::path::PathChooser;
-use crate::recorder::{Recorder, RelayRow};
-use crate::spec::{NetworkSpec, RunSpec, Traffic};
+use crate::recorder::Recorder;
+use crate::spec::{NetworkSpec, RunSpec};
 use crate::time::{Span, Time};
 use crate::totals::Totals;
-use crate::trace::Tracer;
-use state::{
-    Blocked, Circuit, CircuitLife, CircuitQueue, Client, Contender, Download, Edge, Host, Pipe, Relay,
-};
+use clients::Clients;
+use context::{Context, Params};
+use network::pipe::Role;
+use network::{Network, Ready};
+use relays::Relays;
+use shared::Shared;
+use tor::Tor;
 
 const SECOND: Span = Span::from_secs(1);
+/// Each second, one of so many parts of pipes and circuits gives memory back: most connections of a large network are
+/// idle most of the time, and those that are not would soon ask for it again.
+const TRIMMED_PARTS: usize = 8;
 
-/// The knobs, in the form the engine uses.
-struct Params {
-    run: RunSpec,
-    policy: Policy,
-    /// The kernel whose TCP it is.
-    kernel: &'static Kernel,
-    /// Traffic by kind of client.
-    kinds: Vec<(String, Traffic)>,
-}
-
-/// What carries bytes.
-struct Network {
-    spec: NetworkSpec,
-    latency: Latency,
-    /// Which packets are lost, if any are.
-    losses: Option<Box<Losses>>,
-    /// What all hosts sent in this second.
-    sent: OnTheWire,
-    hosts: Table<HostId, Host>,
-    pipes: Table<PipeId, Pipe>,
-    /// The first pipes of closed connections, whose slots are used again.
-    free_pipes: Vec<PipeId>,
-    /// For two relays with a channel, the lower number first: the pipe from the first to the second.
-    relay_channels: BTreeMap<[HostId; 2], PipeId>,
-    /// How many servers any client downloads from.
-    shared_servers: usize,
-}
-
-/// Packets and their bytes, headers among them.
-#[derive(Clone, Copy, Default)]
-struct OnTheWire {
-    packets: u64,
-    bytes: u64,
-}
-
-impl OnTheWire {
-    /// Count `packets` with `bytes` in all.
-    fn add(&mut self, packets: u64, bytes: u64) {
-        self.packets += packets;
-        self.bytes += bytes;
-    }
-}
-
-/// What the bytes mean: Tor's relays and clients, and what is between them.
-struct Tor {
-    chooser: PathChooser,
-    decay: Decay,
-    relays: Table<HostId, Relay>,
-    clients: Table<ClientId, Client>,
-    circuits: Table<CircuitId, Circuit>,
-    lives: Table<CircuitId, CircuitLife>,
-    free_circuits: Vec<CircuitId>,
-    circuits_made: u64,
-    queues: Table<QueueId, CircuitQueue>,
-    edges: Table<EdgeId, Edge>,
-    free_edges: Vec<EdgeId>,
-    downloads: Table<DownloadId, Download>,
-    free_downloads: Vec<DownloadId>,
-    /// By kind of client: payload that came in this second, bytes.
-    received: Vec<u64>,
-}
-
-/// Buffers reused between calls to avoid an allocation in each; empty between events.
-#[derive(Default)]
-struct Scratch {
-    /// Streams in the order of their activation.
-    order: Vec<EdgeId>,
-    /// Streams whose SENDMEs a relay has just read while their circuits could not send, after the circuits.
-    named: Vec<(CircuitId, EdgeId)>,
-    /// Channels that KIST looks at.
-    channels: Vec<PipeId>,
-    /// Channels that KIST may write to, by urgency.
-    contenders: Vec<Contender>,
-    /// Blocked connections that are woken.
-    woken: Vec<Blocked>,
-}
-
-/// The whole state.
+/// The whole of it.
 ///
 /// ```
 /// use cellsim::latency::Latency;
@@ -141,29 +60,39 @@ struct Scratch {
 /// # }
 /// ```
 pub struct World {
-    now: Time,
-    events: EventQueue,
-    params: Params,
-    network: Network,
-    tor: Tor,
-    totals: Totals,
-    recorder: Recorder,
-    /// Follows the traced cells, if any are traced.
-    trace: Option<Tracer>,
-    /// Follows single bytes of downloads, if any are followed.
-    breakdown: Option<Box<Breakdown>>,
-    scratch: Scratch,
+    shared: Shared,
+    relays: Relays,
+    clients: Clients,
 }
 
 impl World {
+    /// A network at time 0, with nothing under way but each client's start; `latency` is of its hosts, by
+    /// [`HostId`](crate::ids::HostId).
+    ///
+    /// # Errors
+    /// Too few relays for some position of a path, paths that name no relay or client of the network, and clients
+    /// of a kind without traffic. What [`crate::checks`] refuses is not looked for again.
+    pub fn new(run: RunSpec, spec: NetworkSpec, latency: Latency, recorder: Recorder) -> Result<Self, Error> {
+        let params = Params::new(run);
+        let relays = Relays::new(&params, &spec);
+        let clients = Clients::new(&params, &spec)?;
+        let tor = Tor::new(spec.clients.len());
+        let network = Network::new(&params.run, spec, latency);
+        let names = network.spec().relays.iter().map(|relay| relay.name.as_str());
+        let mut cx = Context::new(params, names, recorder);
+        cx.after(SECOND, Event::Second);
+        clients.schedule_starts(&mut cx);
+        Ok(Self { shared: Shared { cx, network, tor }, relays, clients })
+    }
+
     /// Simulated time.
     pub fn now(&self) -> Time {
-        self.now
+        self.shared.cx.now
     }
 
     /// What has happened so far, in all.
     pub fn totals(&self) -> &Totals {
-        &self.totals
+        &self.shared.cx.totals
     }
 
     /// Run until `until`.
@@ -176,73 +105,107 @@ impl World {
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
         // Ends: no event lies before the one that scheduled it, and what follows at the same time has moved bytes or
         // cells, of which there are finitely many.
-        while let Some((time, event)) = self.events.pop_until(until) {
-            assert!(time >= self.now, "simulated time would go back to {} ns", time.ns());
-            self.now = time;
-            self.totals.events += 1;
+        while let Some((time, event)) = self.shared.cx.events.pop_until(until) {
+            let cx = &mut self.shared.cx;
+            assert!(time >= cx.now, "simulated time would go back to {} ns", time.ns());
+            cx.now = time;
+            cx.totals.events += 1;
             self.prefetch_ahead();
-            match event {
-                Event::Arrive(pipe, bytes) => self.arrive(pipe, bytes),
-                Event::Deliver(pipe, bytes) => self.deliver(pipe, bytes),
-                Event::ArriveAgain(pipe, start) => self.arrive_again(pipe, start),
-                Event::HoleFilled(pipe, start) => self.hole_filled(pipe, start),
-                Event::RetransmissionTimer(pipe) => self.retransmission_timer(pipe),
-                Event::Acknowledged(pipe) => self.acknowledged(pipe),
-                Event::BucketWake(relay) => self.wake(relay),
-                Event::Scheduler(relay) => self.scheduler_timer(relay),
-                Event::ChannelOpen(pipe) => self.channel_open(pipe),
-                Event::ClientStart(client) => self.client_start(client),
-                Event::StreamStart(client) => self.open_next(client),
-                Event::BuildTimeout(circuit, number) => self.build_timeout(circuit, number),
-                Event::ConnectTimeout(download, attempt) => self.connect_timeout(download, attempt),
-                Event::StreamTimeout(download, generation) => self.download_timeout(download, generation),
-                Event::ServerConnected(edge, generation) => self.server_connected(edge, generation),
-                Event::Second => self.second()?,
-            }
+            self.handle(event)?;
         }
-        self.now = until;
+        self.shared.cx.now = until;
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), Error> {
+        let Self { shared: s, relays, clients } = self;
+        let Shared { cx, network, .. } = s;
+        match event {
+            Event::Arrive(pipe, bytes) => network.arrive(cx, pipe, bytes),
+            Event::ArriveAgain(pipe, start) => network.arrive_again(cx, pipe, start),
+            Event::Deliver(pipe, bytes) => {
+                let ready = network.deliver(cx, pipe, bytes);
+                self.hand_over(pipe, ready);
+            }
+            Event::HoleFilled(pipe, start) => {
+                let ready = network.hole_filled(cx, pipe, start);
+                self.hand_over(pipe, ready);
+            }
+            Event::Acknowledged(pipe) => {
+                let ready = network.acknowledged(cx, pipe);
+                self.hand_over(pipe, ready);
+            }
+            Event::RetransmissionTimer(pipe) => network.retransmission_timer(cx, pipe),
+            Event::BucketWake(relay) => relays.wake(s, relay),
+            Event::Scheduler(relay) => relays.scheduler_timer(s, relay),
+            Event::ChannelOpen(pipe) => relays.channel_open(s, pipe),
+            Event::ServerConnected(edge, generation) => relays.server_connected(s, edge, generation),
+            Event::ClientStart(client) => {
+                while let Some(channels) = clients.place_first_circuit(s, client) {
+                    channels.into_iter().for_each(|channel| relays.channel_open(s, channel));
+                }
+                clients.start(s, client);
+            }
+            Event::StreamStart(client) => clients.open_next(s, client),
+            Event::BuildTimeout(circuit, number) => clients.build_timeout(s, circuit, number),
+            Event::ConnectTimeout(download, attempt) => clients.connect_timeout(s, download, attempt),
+            Event::StreamTimeout(download, generation) => clients.download_timeout(s, download, generation),
+            Event::Second => self.second()?,
+        }
+        Ok(())
+    }
+
+    /// Tell the program at an end of `pipe` what it can do.
+    fn hand_over(&mut self, pipe: PipeId, ready: Option<Ready>) {
+        let s = &mut self.shared;
+        let state = &s.network.pipes[pipe];
+        let (from, to, role) = (state.from, state.to, state.role);
+        match ready {
+            None => {}
+            Some(Ready::ToRead) if s.network.is_relay(to) => self.relays.readable(s, to, pipe),
+            Some(Ready::ToRead) if role == Role::Request => servers::readable(s, pipe),
+            Some(Ready::ToRead) => self.clients.readable(s, pipe),
+            Some(Ready::ToWrite) if role == Role::Response => servers::write(s, pipe),
+            // A client writes no more than its kernel takes.
+            Some(Ready::ToWrite) => self.relays.writable(s, from, pipe),
+        }
+        s.network.free_if_done(pipe);
+    }
+
+    fn second(&mut self) -> Result<(), Error> {
+        self.record_second();
+        self.shared.cx.recorder.flush_full()?;
+        self.trim_some();
+        self.relays.begin_second(&mut self.shared);
+        self.shared.cx.after(SECOND, Event::Second);
         Ok(())
     }
 
     /// Record what relays carried and clients received in the second that ends now, or that the run's end cuts off.
     fn record_second(&mut self) {
-        let began = (self.now.since_start().ns() - 1) / SECOND.ns();
+        let Shared { cx, network, .. } = &mut self.shared;
+        let began = (cx.now.since_start().ns() - 1) / SECOND.ns();
         let second = i32::try_from(began).expect("a run of at most a week");
-        let rows =
-            self.network.spec.relays.iter().zip(self.tor.relays.iter()).map(|(relay, state)| RelayRow {
-                relay: &relay.name,
-                bytes_in: state.bytes_in,
-                bytes_out: state.bytes_out,
-                queued_cells: state.queued_cells,
-                queued_cells_max: state.queued_cells_max,
-                outbuf_bytes: state.outbuf_bytes,
-            });
-        self.recorder.relays(second, rows);
-        let sent = std::mem::take(&mut self.network.sent);
-        self.recorder.wire(second, sent.packets, sent.bytes);
-        for ((kind, _), bytes) in self.params.kinds.iter().zip(&mut self.tor.received) {
-            match std::mem::take(bytes) {
-                0 => {}
-                bytes => self.recorder.received(second, kind, bytes),
-            }
-        }
+        self.relays.record_second(cx, network, second);
+        let sent = network.take_sent();
+        cx.recorder.wire(second, sent.packets, sent.bytes);
+        self.clients.record_second(cx, second);
     }
 
-    fn second(&mut self) -> Result<(), Error> {
-        self.record_second();
-        self.recorder.flush_full()?;
-        self.trim_some();
-        for state in self.tor.relays.iter_mut() {
-            state.bytes_in = 0;
-            state.bytes_out = 0;
-            state.queued_cells_max = state.queued_cells;
+    /// Give back memory that queues of some pipes and circuits have and do not use: no result depends on it.
+    fn trim_some(&mut self) {
+        fn part_of<I, T>(rows: &mut Table<I, T>, turn: usize) -> impl Iterator<Item = &mut T> {
+            let (part, count) = (turn % TRIMMED_PARTS, rows.len());
+            rows[count * part / TRIMMED_PARTS..count * (part + 1) / TRIMMED_PARTS].iter_mut()
         }
-        if let Some(factor) = self.tor.decay.rescale(self.coarse_now()) {
-            self.tor.queues.iter_mut().for_each(|queue| queue.count *= factor);
-            self.network.pipes.iter_mut().for_each(|pipe| pipe.mux.rescale(factor));
-        }
-        self.events.push(self.now + SECOND, Event::Second);
-        Ok(())
+        let Shared { cx, network, tor } = &mut self.shared;
+        let seconds = cx.now.since_start().ns() / SECOND.ns();
+        let turn = usize::try_from(seconds).expect("a run of at most a week");
+        part_of(&mut network.pipes, turn).for_each(|pipe| pipe.trim(cx.now));
+        part_of(&mut tor.queues, turn).for_each(|queue| queue.cells.trim());
+        part_of(&mut tor.circuits, turn)
+            .filter_map(|circuit| circuit.vegas.as_mut())
+            .for_each(|vegas| vegas.trim());
     }
 
     /// End the run: record the downloads and circuits that it cuts off, and write the rest of the tables.
@@ -250,57 +213,23 @@ impl World {
     /// # Errors
     /// A table that cannot be written; cells that were lost count of, which would be a defect.
     pub fn finish(mut self) -> Result<Totals, Error> {
-        if self.now.since_start().ns() % SECOND.ns() > 0 {
+        if self.now().since_start().ns() % SECOND.ns() > 0 {
             self.record_second();
         }
-        self.record_unfinished();
-        self.record_open_circuits();
-        self.totals.memory = self.memory();
-        self.totals.followed = self.breakdown.as_ref().map(|breakdown| breakdown.counts);
-        match self.unaccounted_cells() {
-            0 => self.recorder.close().map(|()| self.totals),
+        self.clients.record_unfinished(&mut self.shared);
+        self.clients.record_open_circuits(&mut self.shared);
+        let (memory, unaccounted) = (self.memory(), self.unaccounted_cells());
+        let Context { recorder, mut totals, breakdown, .. } = self.shared.cx;
+        totals.memory = memory;
+        totals.followed = breakdown.map(|breakdown| breakdown.counts);
+        match unaccounted {
+            0 => recorder.close().map(|()| totals),
             cells => Err(Error::failed(format!("defect: {cells} cells are not accounted for"))),
         }
     }
 
-    /// What tor's coarse clock shows.
-    fn coarse_now(&self) -> Time {
-        self.now.floor(self.params.run.tor.clock_quantum_ns)
-    }
-
-    /// Count the cells of `run` into the system.
-    fn note_created(&mut self, run: &Run) {
-        self.totals.cells += u64::from(run.cells);
-        self.tor.circuits[run.circuit].in_system += u64::from(run.cells);
-        if run.names_edge() {
-            self.tor.edges[run.edge()].in_system += u64::from(run.cells);
-        }
-    }
-
-    /// The cells of `run` have come to their end; frees what nothing refers to any more.
-    fn note_consumed(&mut self, run: &Run) {
-        self.tor.circuits[run.circuit].in_system -= u64::from(run.cells);
-        if run.names_edge() {
-            self.tor.edges[run.edge()].in_system -= u64::from(run.cells);
-            self.tor.free_edge_if_done(run.edge());
-        }
-        self.tor.free_circuit_if_done(run.circuit);
-    }
-}
-
-impl Tor {
-    /// Whether host `host` is a relay.
-    fn is_relay(&self, host: HostId) -> bool {
-        usize::from(host) < self.relays.len()
-    }
-
-    /// The host of the tor that client `client` uses.
-    fn client_host(&self, client: ClientId) -> HostId {
-        HostId::from(self.relays.len() + usize::from(self.clients[client].tor))
-    }
-
-    /// The host of server `server`.
-    fn server_host(&self, server: ServerId) -> HostId {
-        HostId::from(self.relays.len() + self.clients.len() + usize::from(server))
+    /// What was seen so far at each relay that is traced, by its name.
+    pub fn traced(&self) -> std::collections::BTreeMap<String, crate::totals::TracedCells> {
+        self.shared.traced()
     }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::World;
-use super::state::Role;
+use super::network::pipe::Role;
+use super::shared::Shared;
 use crate::cells::Run;
 use crate::ids::{HostId, PipeId, QueueId};
 use crate::recorder::CellRow;
@@ -14,23 +14,23 @@ use crate::spec::CellPoint;
 use crate::totals::TracedCells;
 use crate::trace::Seen;
 
-impl World {
+impl Shared {
     /// What was seen so far at each relay that is traced, by its name.
     pub fn traced(&self) -> BTreeMap<String, TracedCells> {
-        let Some(trace) = &self.trace else {
+        let Some(trace) = &self.cx.trace else {
             return BTreeMap::new();
         };
         trace
             .counts()
             .map(|(place, cells, records)| {
-                (self.network.spec.relays[place].name.clone(), TracedCells { cells, records })
+                (self.network.spec().relays[place].name.clone(), TracedCells { cells, records })
             })
             .collect()
     }
 
     /// `relay` has read `run` from `pipe`. If it sends the cells on, they are the next that it queues.
-    pub(super) fn trace_read(&mut self, relay: HostId, pipe: PipeId, run: &Run, ends: bool, goes_on: bool) {
-        let Some(trace) = self.trace.as_mut().filter(|trace| trace.traces(relay)) else {
+    pub fn trace_read(&mut self, relay: HostId, pipe: PipeId, run: &Run, ends: bool, goes_on: bool) {
+        let Some(trace) = self.cx.trace.as_mut().filter(|trace| trace.traces(relay)) else {
             return;
         };
         let seen = trace.read(relay, pipe, *run);
@@ -45,8 +45,8 @@ impl World {
     }
 
     /// `run`, to be read next where it says, has joined the queue `index` of `relay`, with `before` cells in it.
-    pub(super) fn trace_queue(&mut self, relay: HostId, index: QueueId, run: &Run, before: u32) {
-        let Some(trace) = self.trace.as_mut().filter(|trace| trace.traces(relay)) else {
+    pub fn trace_queue(&mut self, relay: HostId, index: QueueId, run: &Run, before: u32) {
+        let Some(trace) = self.cx.trace.as_mut().filter(|trace| trace.traces(relay)) else {
             return;
         };
         let (seen, begins) = trace.queue(relay, index, *run);
@@ -56,8 +56,8 @@ impl World {
     }
 
     /// `run` has left the queue `index` for the output buffer of `pipe`; `left` cells are still in it.
-    pub(super) fn trace_outbuf(&mut self, relay: HostId, index: QueueId, pipe: PipeId, run: &Run, left: u32) {
-        let Some(trace) = self.trace.as_mut().filter(|trace| trace.traces(relay)) else {
+    pub fn trace_outbuf(&mut self, relay: HostId, index: QueueId, pipe: PipeId, run: &Run, left: u32) {
+        let Some(trace) = self.cx.trace.as_mut().filter(|trace| trace.traces(relay)) else {
             return;
         };
         let mut behind = left + u32::from(run.cells);
@@ -69,9 +69,9 @@ impl World {
     }
 
     /// `bytes` of the output buffer of `pipe` have gone to the kernel.
-    pub(super) fn trace_flush(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
+    pub fn trace_flush(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
         let is_channel = self.network.pipes[pipe].role == Role::Channel;
-        let Some(trace) = self.trace.as_mut().filter(|trace| is_channel && trace.traces(relay)) else {
+        let Some(trace) = self.cx.trace.as_mut().filter(|trace| is_channel && trace.traces(relay)) else {
             return;
         };
         for seen in trace.flush(pipe, bytes) {
@@ -90,15 +90,15 @@ impl World {
         relay_command: Option<u8>,
         queue: Option<(u32, bool)>,
     ) {
-        let Some(trace) = &mut self.trace else {
+        let Some(trace) = &mut self.cx.trace else {
             return;
         };
         let circuit = self.tor.circuits[seen.run.circuit].number;
         for place in 0..seen.numbers.cells {
             if trace.records(relay, point, seen.numbers.first + u64::from(place)) {
-                self.recorder.cell(&CellRow {
-                    host: &self.network.spec.relays[usize::from(relay)].name,
-                    time: self.now,
+                self.cx.recorder.cell(&CellRow {
+                    host: self.network.host_name(relay),
+                    time: self.cx.now,
                     point,
                     seen,
                     place,

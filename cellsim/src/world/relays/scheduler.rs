@@ -13,8 +13,9 @@
 
 use std::cmp::Ordering;
 
-use super::World;
-use super::state::{Action, CircuitState, Contender, Turn};
+use super::Relays;
+use super::port::Turn;
+use super::relay::{Action, Contender};
 use crate::cells::CELL_BYTES;
 use crate::counts::{narrow, signed};
 use crate::events::Event;
@@ -22,7 +23,11 @@ use crate::ids::{CircuitId, HostId, PipeId};
 use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
-use crate::time::Span;
+use crate::time::{Span, Time};
+use crate::world::network::Network;
+use crate::world::network::pipe::Pipe;
+use crate::world::shared::Shared;
+use crate::world::tor::CircuitState;
 
 /// Output buffer above which Vanilla and KISTLite give a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
 /// src/core/or/congestion_control_common.c).
@@ -46,34 +51,34 @@ impl Contender {
     }
 }
 
-impl World {
+impl Relays {
     /// `pipe` has cells: let the scheduler of `relay` know.
-    pub(super) fn make_pending(&mut self, relay: HostId, pipe: PipeId) {
-        let state = &mut self.network.pipes[pipe];
-        if !state.open || state.turn != Turn::Idle {
+    pub(super) fn make_pending(&mut self, s: &mut Shared, relay: HostId, pipe: PipeId) {
+        let state = &mut s.network.pipes[pipe];
+        if !state.open || state.port.turn != Turn::Idle {
             return;
         }
-        state.turn = Turn::Pending;
-        self.prefetch_sender(pipe);
-        self.tor.relays[relay].pending.push(pipe);
-        self.request_schedule(relay);
+        state.port.turn = Turn::Pending;
+        s.network.prefetch_sender(pipe);
+        self.relays[relay].pending.push(pipe);
+        self.request_schedule(s, relay);
     }
 
     /// See to it that the scheduler of `relay` runs (`kist_scheduler_schedule`, scheduler_kist.c).
-    fn request_schedule(&mut self, relay: HostId) {
-        let interval = self.params.run.tor.channel_scheduler.interval_ns;
-        let at_once = self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla;
-        let state = &mut self.tor.relays[relay];
+    fn request_schedule(&mut self, s: &mut Shared, relay: HostId) {
+        let interval = s.cx.params.run.tor.channel_scheduler.interval_ns;
+        let at_once = s.cx.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla;
+        let state = &mut self.relays[relay];
         if state.schedule_queued {
             return;
         }
         // Tor counts the time since the last run in whole milliseconds, and sets a timer that is set already anew.
-        let passed = state.last_schedule.map(|last| Span::from_ms((self.now - last).us() / 1_000));
+        let passed = state.last_schedule.map(|last| Span::from_ms((s.cx.now - last).us() / 1_000));
         match passed.filter(|&passed| !at_once && passed < interval) {
             Some(passed) => {
-                let time = state.ticks.ring(self.now, interval - passed);
+                let time = state.ticks.ring(s.cx.now, interval - passed);
                 if state.scheduler_timer.replace(time) != Some(time) {
-                    self.events.push(time, Event::Scheduler(relay));
+                    s.cx.events.push(time, Event::Scheduler(relay));
                 }
             }
             None => {
@@ -85,76 +90,71 @@ impl World {
     }
 
     /// A timer of KIST or KISTLite rings: it counts unless it was set anew since.
-    pub(super) fn scheduler_timer(&mut self, relay: HostId) {
-        if self.tor.relays[relay].scheduler_timer.take_if(|time| *time == self.now).is_some() {
-            self.schedule(relay);
-            self.run_relay(relay);
+    pub fn scheduler_timer(&mut self, s: &mut Shared, relay: HostId) {
+        if self.relays[relay].scheduler_timer.take_if(|time| *time == s.cx.now).is_some() {
+            self.schedule(s, relay);
+            self.run_relay(s, relay);
         }
     }
 
     /// Run the channel scheduler of `relay`.
-    pub(super) fn schedule(&mut self, relay: HostId) {
-        let state = &mut self.tor.relays[relay];
+    pub(super) fn schedule(&mut self, s: &mut Shared, relay: HostId) {
+        let state = &mut self.relays[relay];
         state.schedule_queued = false;
-        state.last_schedule = Some(self.now);
+        state.last_schedule = Some(s.cx.now);
         let mut pending = std::mem::take(&mut state.pending);
         // Tor reads the coarse clock here.
-        let weight = self.tor.decay.weight(self.coarse_now());
-        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla {
-            self.schedule_vanilla(relay, &mut pending, weight);
+        let weight = self.decay.weight(s.cx.coarse_now());
+        if s.cx.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla {
+            self.schedule_vanilla(s, relay, &mut pending, weight);
         } else {
-            self.schedule_kist(relay, &mut pending, weight);
+            self.schedule_kist(s, relay, &mut pending, weight);
         }
         // Nothing becomes pending while the scheduler runs, but by what it unblocks.
-        pending.append(&mut self.tor.relays[relay].pending);
-        self.tor.relays[relay].pending = pending;
-        if !self.tor.relays[relay].pending.is_empty() {
-            self.request_schedule(relay);
+        pending.append(&mut self.relays[relay].pending);
+        self.relays[relay].pending = pending;
+        if !self.relays[relay].pending.is_empty() {
+            self.request_schedule(s, relay);
         }
     }
 
-    /// The place of the most urgent channel in `pending`.
-    fn most_urgent_of(&self, pending: &[PipeId]) -> Option<usize> {
-        let policy = self.params.policy;
-        let urgency = |pipe: PipeId| (self.network.pipes[pipe].mux.urgency(policy), pipe);
-        let places = 0..pending.len();
-        places
-            .reduce(|best, place| if urgency(pending[place]) < urgency(pending[best]) { place } else { best })
-    }
-
-    fn schedule_vanilla(&mut self, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
+    fn schedule_vanilla(&mut self, s: &mut Shared, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
+        let policy = s.cx.params.policy;
         // Ends: each step takes a channel out, and none is put in.
-        while let Some(place) = self.most_urgent_of(pending) {
+        while let Some(place) = most_urgent_of(&s.network, policy, pending) {
             let pipe = pending.swap_remove(place);
-            let room = writeable_cells(self.network.pipes[pipe].outbuf);
-            self.prefetch_sender_queues(pipe);
-            let flushed = self.flush(relay, pipe, room, weight);
-            let state = &mut self.network.pipes[pipe];
-            state.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
-            if state.outbuf > 0 {
-                self.queue_write(relay, pipe);
+            let room = writeable_cells(s.network.pipes[pipe].port.outbuf);
+            s.network.prefetch_sender_queues(pipe);
+            let flushed = self.flush(s, relay, pipe, room, weight);
+            let state = &mut s.network.pipes[pipe];
+            state.port.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
+            if state.port.outbuf > 0 {
+                self.queue_write(&mut s.network, relay, pipe);
             }
         }
     }
 
-    fn schedule_kist(&mut self, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
-        let policy = self.params.policy;
+    fn schedule_kist(&mut self, s: &mut Shared, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
+        let policy = s.cx.params.policy;
+        let lite = s.cx.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite;
         let mut channels = std::mem::take(&mut self.scratch.channels);
         let mut contenders = std::mem::take(&mut self.scratch.contenders);
         std::mem::swap(&mut channels, pending);
         channels.sort_unstable();
         for (place, &pipe) in channels.iter().enumerate() {
-            self.prefetch_pending(&channels, place);
-            let urgency = self.network.pipes[pipe].mux.urgency(policy);
-            contenders.push(Contender { urgency, pipe, limit: self.kist_limit(pipe) });
+            s.network.prefetch_pending(&channels, place);
+            let state = &mut s.network.pipes[pipe];
+            let urgency = state.port.mux.urgency(policy);
+            let limit = if lite { kist_lite_limit(state) } else { kist_limit(state, s.cx.now) };
+            contenders.push(Contender { urgency, pipe, limit });
         }
         contenders.sort_unstable_by(Contender::order);
         let mut previous = None;
         // Ends: a channel that comes back has moved cells, of which its limit holds a finite number.
         while let Some(Contender { urgency, pipe, limit }) = contenders.pop() {
             if let Some(other) = previous.filter(|&other| other != pipe) {
-                if self.network.pipes[other].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
-                    self.write(relay, other);
+                if s.network.pipes[other].port.outbuf > KIST_WRITE_CELLS * CELL_BYTES {
+                    self.write(s, relay, other);
                 }
             }
             previous = Some(pipe);
@@ -169,12 +169,12 @@ impl World {
                     Policy::RoundRobin { .. } => 1,
                 };
                 let within_limit = u32::try_from(left / KIST_CELL_BYTES).unwrap_or(u32::MAX);
-                let flushed = self.flush(relay, pipe, turn.min(within_limit), weight);
+                let flushed = self.flush(s, relay, pipe, turn.min(within_limit), weight);
                 left -= i64::from(flushed) * KIST_CELL_BYTES;
             }
-            let mux = &self.network.pipes[pipe].mux;
+            let mux = &s.network.pipes[pipe].port.mux;
             if mux.is_idle() {
-                self.network.pipes[pipe].turn = Turn::Idle;
+                s.network.pipes[pipe].port.turn = Turn::Idle;
             } else if left < KIST_CELL_BYTES {
                 pending.push(pipe);
             } else {
@@ -184,9 +184,9 @@ impl World {
             }
         }
         for &pipe in &channels {
-            self.write(relay, pipe);
-            if self.network.pipes[pipe].outbuf > 0 {
-                self.queue_write(relay, pipe);
+            self.write(s, relay, pipe);
+            if s.network.pipes[pipe].port.outbuf > 0 {
+                self.queue_write(&mut s.network, relay, pipe);
             }
         }
         channels.clear();
@@ -194,64 +194,72 @@ impl World {
         self.scratch.contenders = contenders;
     }
 
-    /// How many bytes KIST or KISTLite lets a channel have now (`update_socket_info_impl`, scheduler_kist.c; its
-    /// `fallback` is KISTLite's).
-    fn kist_limit(&mut self, pipe: PipeId) -> i64 {
-        let state = &mut self.network.pipes[pipe];
-        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite {
-            return i64::from(writeable_cells(state.outbuf)) * KIST_CELL_BYTES;
-        }
-        state.tcp.apply_acks(self.now);
-        let window = signed(state.tcp.congestion_window() * u64::from(MSS_BYTES));
-        let unacknowledged = signed(state.tcp.unacknowledged() * u64::from(MSS_BYTES));
-        let tcp_space = (window - unacknowledged).max(0);
-        let extra_space = window - signed(state.tcp.unsent()) - signed(state.outbuf);
-        (tcp_space + extra_space).max(0)
-    }
-
     /// Move up to `limit` cells from the circuits of `pipe` to its output buffer; how many were moved.
-    fn flush(&mut self, relay: HostId, pipe: PipeId, limit: u32, weight: f64) -> u32 {
-        let policy = self.params.policy;
+    fn flush(&mut self, s: &mut Shared, relay: HostId, pipe: PipeId, limit: u32, weight: f64) -> u32 {
+        let policy = s.cx.params.policy;
         let mut flushed = 0;
         // Ends: each step moves a cell or more.
         while flushed < limit {
-            let Some((index, turn)) = self.network.pipes[pipe].mux.pick(policy, weight) else {
+            let Some((index, turn)) = s.network.pipes[pipe].port.mux.pick(policy, weight) else {
                 break;
             };
-            let queue = &mut self.tor.queues[index];
+            let queue = &mut s.tor.queues[index];
             let Some(run) = queue.cells.pop(turn.min(limit - flushed)) else {
                 break;
             };
             let cells = u32::from(run.cells);
             let empty = queue.cells.is_empty();
             let length = queue.cells.len();
-            let state = &mut self.tor.relays[relay];
+            let state = &mut self.relays[relay];
             state.services += 1;
             state.queued_cells -= u64::from(cells);
-            let channel = &mut self.network.pipes[pipe];
-            queue.count = channel.mux.sent(policy, weight, cells, empty, state.services);
+            let channel = &mut s.network.pipes[pipe];
+            queue.count = channel.port.mux.sent(policy, weight, cells, empty, state.services);
             channel.cells.push(run);
-            channel.outbuf += u64::from(cells) * CELL_BYTES;
+            channel.port.outbuf += u64::from(cells) * CELL_BYTES;
             state.outbuf_bytes += u64::from(cells) * CELL_BYTES;
             flushed += cells;
-            if self.trace.is_some() {
-                self.trace_outbuf(relay, index, pipe, &run, length);
+            if s.cx.trace.is_some() {
+                s.trace_outbuf(relay, index, pipe, &run, length);
             }
-            self.follow_flushed(index, pipe, cells);
-            if index.is_exit_queue() && length <= self.params.run.tor.cell_queue_low_cells {
-                self.unblock_circuit(relay, index.circuit());
+            s.follow_flushed(index, pipe, cells);
+            if index.is_exit_queue() && length <= s.cx.params.run.tor.cell_queue_low_cells {
+                self.unblock_circuit(s, relay, index.circuit());
             }
         }
-        self.totals.cell_hops += u64::from(flushed);
+        s.cx.totals.cell_hops += u64::from(flushed);
         flushed
     }
 
     /// The exit's queue of a circuit is low enough for its streams to go on.
-    fn unblock_circuit(&mut self, relay: HostId, circuit: CircuitId) {
-        let state = &mut self.tor.circuits[circuit];
+    fn unblock_circuit(&mut self, s: &mut Shared, relay: HostId, circuit: CircuitId) {
+        let state = &mut s.tor.circuits[circuit];
         if state.blocked && state.state != CircuitState::Free {
             state.blocked = false;
-            self.resume_edges(relay, circuit);
+            s.follow_windows(circuit);
+            self.resume_edges(s, relay, circuit);
         }
     }
+}
+
+/// The place of the most urgent channel in `pending`.
+fn most_urgent_of(network: &Network, policy: Policy, pending: &[PipeId]) -> Option<usize> {
+    let urgency = |pipe: PipeId| (network.pipes[pipe].port.mux.urgency(policy), pipe);
+    let places = 0..pending.len();
+    places.reduce(|best, place| if urgency(pending[place]) < urgency(pending[best]) { place } else { best })
+}
+
+/// How many bytes KIST lets a channel have now (`update_socket_info_impl`, scheduler_kist.c).
+fn kist_limit(channel: &mut Pipe, now: Time) -> i64 {
+    channel.tcp.apply_acks(now);
+    let window = signed(channel.tcp.congestion_window() * u64::from(MSS_BYTES));
+    let unacknowledged = signed(channel.tcp.unacknowledged() * u64::from(MSS_BYTES));
+    let tcp_space = (window - unacknowledged).max(0);
+    let extra_space = window - signed(channel.tcp.unsent()) - signed(channel.port.outbuf);
+    (tcp_space + extra_space).max(0)
+}
+
+/// How many bytes KISTLite lets a channel have now (the `fallback` of `update_socket_info_impl`, scheduler_kist.c).
+fn kist_lite_limit(channel: &Pipe) -> i64 {
+    i64::from(writeable_cells(channel.port.outbuf)) * KIST_CELL_BYTES
 }
