@@ -9,6 +9,8 @@
 
 mod circuits;
 mod client;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

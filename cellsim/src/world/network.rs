@@ -11,6 +11,8 @@ mod down_link;
 mod followed;
 mod host;
 pub mod pipe;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod wire;
 

@@ -14,6 +14,8 @@ pub mod port;
 mod prefetch;
 mod relay;
 mod scheduler;
+#[cfg(test)]
+mod tests;
 
 use super::context::{Context, Params};
 use super::network::Network;
