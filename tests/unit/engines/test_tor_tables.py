@@ -90,7 +90,7 @@ def test_a_process_costs_what_the_kernel_counts_of_it():
     after = cost_of(os.getpid())
     assert 50_000 <= after.cpu_us - before.cpu_us < 1_000_000
     assert after.peak_memory_bytes >= len(held)
-    # ru_maxrss is in KiB (getrusage(2)), and may have grown since; the kernel adds up what threads have in batches.
+    # ru_maxrss is in KiB (getrusage(2)), and may have grown since; the kernel adds up threads in batches.
     assert after.peak_memory_bytes <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + 1_000_000
 
 
