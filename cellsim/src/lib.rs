@@ -9,13 +9,15 @@
 //!
 //! # What a world is
 //!
-//! A world is the time, a queue of future [`events`], and tables whose rows name each other by number ([`ids`]):
+//! A world is the time, a queue of future [`events`], and tables whose rows name each other by number ([`ids`]). Its
+//! parts are modules below `world`:
 //!
-//! - The network has hosts and pipes. A host has an up-link and a down-link ([`link`]). A pipe is one direction of
-//!   a connection: the program's output buffer, the state of TCP ([`linux_tcp`]), and the cells that its bytes
-//!   mean ([`cells`]).
-//! - Tor has relays, clients, circuits, circuit queues, edges and downloads. An edge is a stream as the exit sees
-//!   it, a download is the same stream as its client sees it.
+//! - `network` has hosts and pipes. A host has an up-link and a down-link ([`link`]). A pipe is one direction of
+//!   a connection: the state of TCP ([`linux_tcp`]), and the cells that its bytes mean ([`cells`]). It calls nobody:
+//!   what an event of its makes possible, it answers.
+//! - `relays` and `clients` use the network and know nothing of each other. `servers` have no state.
+//! - `tor` is what cells refer to, and what relays and clients share: circuits, circuit queues and edges. An edge is a
+//!   stream as the exit sees it; `clients` has the same stream as a download.
 //!
 //! [`world::World::run_until`] takes the next event and calls the function that handles it, until the time is
 //! over. A handler changes rows and adds events; nothing else happens between two events. To follow a run, begin
@@ -23,26 +25,26 @@
 //!
 //! # The way of a cell
 //!
-//! The modules below `world` are in the order in which a cell on its way to the client meets them:
+//! A cell on its way to the client meets these modules below `world`, in this order:
 //!
-//! 1. `exit`: the exit reads the server's response (`edge_read`), and `package` makes cells of it as far as the
+//! 1. `relays::exit`: the exit reads the server's response (`edge_read`), and `package` makes cells of it as far as the
 //!    windows allow ([`vegas`], or tor's fixed windows), stream by stream ([`activation`]).
-//! 2. `relay`: `enqueue` puts the cells into the circuit's queue and tells the scheduler that their channel has
+//! 2. `relays`: `enqueue` puts the cells into the circuit's queue and tells the scheduler that their channel has
 //!    some.
-//! 3. `scheduler`: Vanilla, KIST or KISTLite choose a channel, [`mux`] chooses the circuit, and `flush` moves cells
-//!    to the channel's output buffer.
-//! 4. `relay`: the event loop writes the buffer to TCP as far as the token bucket allows ([`bucket`]). A connection
+//! 3. `relays::scheduler`: Vanilla, KIST or KISTLite choose a channel, [`mux`] chooses the circuit, and `flush` moves
+//!    cells to the channel's output buffer (`relays::port`).
+//! 4. `relays`: the event loop writes the buffer to TCP as far as the token bucket allows ([`bucket`]). A connection
 //!    that meets an empty bucket waits for `Event::BucketWake`.
-//! 5. `transport`: `pump` sends what TCP's window allows, in chunks of up to 2 ms of the slower link. Each chunk
-//!    comes back as `Event::Arrive`.
-//! 6. `wire` and `down_link`: packets may be lost on the way ([`loss`]) or dropped by the queue before the receiver's
-//!    down-link. What is left comes back as `Event::Deliver`.
-//! 7. `relay` again, at the next relay: it reads under its own bucket, finds each cell's queue (`state::queue_of`),
-//!    and all begins anew from 2. At the client, `client` counts the bytes for the download, sends SENDMEs, and
+//! 5. `network::transport`: `pump` sends what TCP's window allows, in chunks of up to 2 ms of the slower link. Each
+//!    chunk comes back as `Event::Arrive`.
+//! 6. `network::wire` and `network::down_link`: packets may be lost on the way ([`loss`]) or dropped by the queue before
+//!    the receiver's down-link. What is left comes back as `Event::Deliver`.
+//! 7. `relays` again, at the next relay: it reads under its own bucket, finds each cell's queue (`tor::queue_of`),
+//!    and all begins anew from 2. At the client, `clients` counts the bytes for the download, sends SENDMEs, and
 //!    in the end pauses and opens the next one.
 //!
-//! `circuits` builds circuits ahead and closes old ones; [`path`] draws their relays. `trace` and `breakdown` look on
-//! and change nothing; `prefetch` only asks for memory early; `memory` and `inspect` only count.
+//! `clients::circuits` builds circuits ahead and closes old ones; [`path`] draws their relays. `trace` and `breakdown`
+//! look on and change nothing; `prefetch` only asks for memory early; `inspect` only counts.
 //!
 //! # What the model leaves out
 //!
