@@ -1,9 +1,9 @@
 //! A simulated network, and the loop that moves it through time.
 //!
-//! Three parts have a state that only they touch: the [`Network`](network::Network) that carries bytes, the
-//! [`Relays`](relays::Relays) and the [`Clients`](clients::Clients). Relays and clients know nothing of each other: what
+//! Three parts have a state that only they touch: the `Network` that carries bytes, the
+//! `Relays` and the `Clients`. Relays and clients know nothing of each other: what
 //! they do to one another they do by writing into the network, which they share with the circuits that cells refer to
-//! ([`Shared`]). The network tells nobody: what it answers to an event ([`Ready`]) the world hands to the part
+//! (`Shared`). The network tells nobody: what it answers to an event (`Ready`) the world hands to the part
 //! that the end of the pipe belongs to.
 
 mod breakdown;
