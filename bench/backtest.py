@@ -111,7 +111,7 @@ def _side(results: Path, runs: PredictedRuns, side: str) -> dict[str, dict[int, 
     web = rows("medians.csv", metric="ttlb", kind="web")
     found |= {"web_mean": by_seed(web, "mean_s"), "web_p90": by_seed(web, "p90_s")}
     stalled = rows("measures.csv", measure="clients_stalled", group="web")
-    if stalled.height and set(pl.read_csv(folder / "medians.csv")["seed"]) <= set(runs.all_seeds):
+    if stalled.height and set(web["seed"]) <= set(runs.all_seeds):
         # One number for all networks together.
         found["no_progress"] = {0: float(stalled["mean"][0]) * 100}
     return found

@@ -34,7 +34,7 @@
 //! 3. `relays::scheduler`: Vanilla, KIST or KISTLite choose a channel, [`mux`] chooses the circuit, and `flush` moves
 //!    cells to the channel's output buffer (`relays::port`).
 //! 4. `relays`: the event loop writes the buffer to TCP as far as the token bucket allows ([`bucket`]). A connection
-//!    that meets an empty bucket waits for `Event::BucketWake`.
+//!    that meets an empty bucket waits for `Event::BucketWake` (`relays::waiting`).
 //! 5. `network::transport`: `pump` sends what TCP's window allows, in chunks of up to 2 ms of the slower link. Each
 //!    chunk comes back as `Event::Arrive`.
 //! 6. `network::wire` and `network::down_link`: packets may be lost on the way ([`loss`]) or dropped by the queue before

@@ -9,6 +9,7 @@
 
 mod circuits;
 mod client;
+mod record;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +26,6 @@ use crate::events::Event;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, PipeId, ServerId, Table};
 use crate::path::PathChooser;
 use crate::random::Stream;
-use crate::recorder::StreamRow;
 use crate::spec::{ClientSpec, CongestionSpec, NetworkSpec, Traffic};
 use crate::time::Span;
 use crate::totals::Outcome;
@@ -80,16 +80,6 @@ impl Clients {
         }
     }
 
-    /// Record what clients received in `second`, which ends now or is cut off.
-    pub fn record_second(&mut self, cx: &mut Context, second: i32) {
-        for ((kind, _), bytes) in cx.params.kinds.iter().zip(&mut self.received) {
-            match std::mem::take(bytes) {
-                0 => {}
-                bytes => cx.recorder.received(second, kind, bytes),
-            }
-        }
-    }
-
     /// The memory of its clients, of circuits' rows in the tables, and of downloads, bytes.
     pub fn bytes(&self) -> [usize; 3] {
         let clients = self.clients.iter().map(Client::bytes_elsewhere);
@@ -104,16 +94,6 @@ impl Clients {
     #[inline]
     pub fn prefetch_download(&self, download: DownloadId) {
         prefetch_one(&self.downloads, download);
-    }
-
-    /// By client: how many downloads it has begun.
-    pub fn downloads_begun(&self) -> Vec<u64> {
-        self.clients.iter().map(|client| client.downloads_made).collect()
-    }
-
-    /// For each slot of a download that is or was in use: the number that its client gave it, and the bytes it has got.
-    pub fn bytes_got(&self) -> Vec<(u64, u64)> {
-        self.downloads.iter().map(|download| (download.number, download.got)).collect()
     }
 
     /// What the programs of `client` do.
@@ -401,52 +381,6 @@ impl Clients {
         let free = self.free_downloads.pop();
         let generation = free.map_or(0, |slot| self.downloads[slot].generation + 1);
         self.downloads.place(free, Download { generation, ..download })
-    }
-
-    /// Record the downloads that the end of the run cuts off.
-    pub fn record_unfinished(&mut self, s: &mut Shared) {
-        let all = (0..self.downloads.len()).map(DownloadId::from);
-        let mut left: Vec<DownloadId> = all.filter(|&download| self.downloads[download].active).collect();
-        left.sort_by_key(|&download| {
-            let download = &self.downloads[download];
-            (download.client, download.number)
-        });
-        for download in left {
-            self.record(s, download, Outcome::Unfinished, None);
-        }
-    }
-
-    fn record(
-        &mut self,
-        s: &mut Shared,
-        download: DownloadId,
-        outcome: Outcome,
-        error: Option<&'static str>,
-    ) {
-        let ended = &self.downloads[download];
-        let client = &s.network.spec().clients[usize::from(ended.client)];
-        s.cx.recorder.stream(&StreamRow {
-            client: &client.name,
-            kind: &client.kind,
-            server: &s.network.spec().servers[usize::from(ended.server)].name,
-            circuit: ended.circuit_number,
-            stream: ended.number,
-            start: ended.start,
-            connected: ended.connected,
-            first_byte: ended.first_byte,
-            half: ended.half,
-            most: ended.most,
-            latest: ended.latest,
-            end: s.cx.now,
-            wanted: ended.wanted,
-            got: ended.got,
-            outcome,
-            error,
-        });
-        s.cx.totals.count(outcome);
-        if let Some(breakdown) = &mut s.cx.breakdown {
-            breakdown.end(download, outcome, ended.first_byte.is_some());
-        }
     }
 }
 

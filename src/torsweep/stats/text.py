@@ -106,6 +106,11 @@ def percent_text(share: float) -> str:
     return text.replace("%", " %").replace("-", "−")
 
 
+def change_text(share: float, low: float, high: float) -> str:
+    """A change and its interval: ``+2.5 % [−1.0 %, +6.0 %]``."""
+    return f"{percent_text(share)} [{percent_text(low)}, {percent_text(high)}]"
+
+
 def points_text(share: float) -> str:
     """A difference of shares: ``+5.8 points``, ``0.0 points``."""
     text = f"{100 * share:+.1f}" if round(share, 3) else "0.0"

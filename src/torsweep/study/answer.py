@@ -41,7 +41,7 @@ from torsweep.stats.comparison import (
 )
 from torsweep.stats.inference.planning import POWER, basis, size_text
 from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
-from torsweep.stats.text import percent_text
+from torsweep.stats.text import change_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
 from torsweep.study.sight import model_answer, unseen
@@ -102,8 +102,9 @@ def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
     for role in ("relay", "client"):
         of_role = differences.filter(group=role).drop_nulls("change")
         parts = [
-            f"{name} {percent_text(row['change'])} [{percent_text(row['change_low'])}, "
-            f"{percent_text(row['change_high'])}]".replace(" %,", ",").replace(" %]", "]")
+            f"{name} {change_text(row['change'], row['change_low'], row['change_high'])}".replace(
+                " %,", ","
+            ).replace(" %]", "]")
             for measure, name in COSTS.items()
             for row in of_role.filter(measure=measure).iter_rows(named=True)
             if row["change_low"] is not None

@@ -261,7 +261,6 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of, print_verdict
     from torsweep.study.budget import better_spent, next_line
-    from torsweep.study.sight import sight_lines
 
     play, experiment = plan.play, plan.experiment
     tornets = play.study.tornets
@@ -270,7 +269,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else 110)
     said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
-    for line in sight_lines(experiment.network, plan.network.relay_count, plan.options, experiment.era):
+    for line in plan.sight_lines():
         typer.echo(line, err=as_json)
     if said.step is not None:
         typer.echo(f"next: {next_line(plan, said.step)}", err=as_json)

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.eras import usual_levels
+from torsweep.config.eras import tor_settings, usual_levels
 from torsweep.config.features import FEATURES
 from torsweep.config.knob import Knob, TorFeature
 from torsweep.config.knobs import KNOBS
@@ -26,8 +26,9 @@ from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison import BYTES, STATISTICS
-from torsweep.stats.text import percent_text
+from torsweep.stats.text import change_text, percent_text
 from torsweep.study.change import UNCHANGED, TorChange
+from torsweep.tor.torrc import options_of
 
 SEEN_FILE = Path("configs/seen.csv")
 
@@ -159,8 +160,8 @@ def model_answer(bundles: Mapping[str, Mapping[str, Any]], era: str) -> str:
     for (change,), of_change in rows.group_by("change", maintain_order=True):
         if _makes(bundle, *str(change).split("=", 1)):
             sizes = (
-                f"{KIND_NAMES[row['kind']]}, {BYTES[row['metric']]} {percent_text(row['mean'])} "
-                f"[{percent_text(row['low'])}, {percent_text(row['high'])}]"
+                f"{KIND_NAMES[row['kind']]}, {BYTES[row['metric']]} "
+                f"{change_text(row['mean'], row['low'], row['high'])}"
                 for row in of_change.iter_rows(named=True)
             )
             return f"{change} on {REFERENCE}, same download: {'; '.join(sizes)}"
@@ -181,11 +182,10 @@ def _makes(bundle: Mapping[str, Any], knob: str, level: str) -> bool:
 
 def _torrc(knob: Knob, level: str) -> dict[str, str]:
     """The lines of torrc that make ``level``: the texts of options, by their names in small letters."""
-    ((key, value),) = knob.read(level).items()
-    parts = value if isinstance(value, Mapping) else {}
-    settings = {key: value, **{f"{key}.{name}": part for name, part in parts.items()}}
-    options = (each for each in knob.tor if each.where in ("torrc", "relay", "client"))
-    return {each.name.lower(): _plain(each.text(settings[each.setting or key])) for each in options}
+    names = {option.name for option in knob.tor}
+    settings = tor_settings(SEEN_ERA, {knob.name: level})
+    options = options_of(settings, "torrc", "relay", "client")
+    return {name.lower(): _plain(text) for name, text in options.items() if name in names}
 
 
 def _plain(value: object) -> str:

@@ -116,6 +116,11 @@ class Workload:
         """The entries of its ``options``."""
         return self.play.study.document.get("options", {})
 
+    def sight_lines(self) -> Iterator[str]:
+        """What its networks cannot show, and what the model says of the change."""
+        named = self.experiment
+        return sight_lines(named.network, self.network.relay_count, self.options, named.era)
+
     @property
     def missing(self) -> list[TorSource]:
         """What is still to be built."""
@@ -248,7 +253,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield f"time      {left}, {slots}{by}"
     yield f"takes     {costs.room(play.study.folder)}"
     yield from expected_lines(plan, networks)
-    yield from sight_lines(experiment.network, plan.network.relay_count, plan.options, experiment.era)
+    yield from plan.sight_lines()
 
 
 def _finished(play: Play, experiment: Experiment) -> int:

@@ -196,11 +196,11 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
     Buckets belong to relays: clients and authorities have no rate to wait for. The queues of circuits are
     everywhere. Raises InputError for a setting that tor cannot take.
     """
-    options = _options(settings, "torrc")
+    options = options_of(settings, "torrc")
     if role == "client":
-        options |= _options(settings, "client")
+        options |= options_of(settings, "client")
     if relay is not None:
-        options |= _options(settings, "relay")
+        options |= options_of(settings, "relay")
         refill = settings.refill
         if refill.mode == "burst":
             phase = relay.refill_phase if refill.phase == "per_relay" else 0.0
@@ -212,13 +212,16 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
 def told_to_tor(settings: TorSettings) -> dict[str, str]:
     """All that the settings come to in tor, whichever process has it; InputError for what tor cannot take."""
     places = ("torrc", "relay", "client", "consensus", "environment")
-    values = {f"{where} {name}": text for where in places for name, text in _options(settings, where).items()}
+    values = {
+        f"{where} {name}": text for where in places for name, text in options_of(settings, where).items()
+    }
     return {**values, "consensus": str(consensus_parameters(settings))}
 
 
-def _options(settings: TorSettings, where: str) -> dict[str, str]:
-    """The options for ``where``; one whose setting is not there, as under another policy, is left out."""
-    settings_of_place = [each for each in _set_by(settings) if each.option.where == where]
+def options_of(settings: TorSettings, *where: str) -> dict[str, str]:
+    """Option → value of those for ``where``; one whose setting is not there, as under another policy, is left
+    out."""
+    settings_of_place = [each for each in _set_by(settings) if each.option.where in where]
     return {each.option.name: each.text(each.value) for each in settings_of_place}
 
 
@@ -320,7 +323,7 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
     Raises InputError for a setting that tor cannot take. Its source fixes a stream's window and what a SENDME
     of a circuit gives back.
     """
-    parameters = {name: int(text) for name, text in _options(settings, "consensus").items()}
+    parameters = {name: int(text) for name, text in options_of(settings, "consensus").items()}
     congestion = settings.congestion
     if isinstance(congestion, FixedWindows):
         fixed = (congestion.stream_window_cells, congestion.stream_increment_cells)
@@ -340,4 +343,4 @@ def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[st
     """
     if known is not None and MARK_OF_SERIES not in known:
         return {}
-    return _options(settings, "environment")
+    return options_of(settings, "environment")

@@ -49,7 +49,7 @@ from torsweep.stats.statistic import (
 )
 from torsweep.stats.streams.incidence import ENTRY, OPENING, Floats, Metric, unless_perf_alone
 from torsweep.stats.streams.medians import CLIENT_MEDIAN, MEAN, QUANTILES, quantiles_of_runs
-from torsweep.stats.text import TextTable, by_variant, percent_text
+from torsweep.stats.text import TextTable, by_variant, change_text, percent_text
 
 if TYPE_CHECKING:
     from torsweep.stats.statistic import Levels
@@ -223,11 +223,10 @@ def _in_summary(analysis: Analysis, differences_of_plan: pl.DataFrame) -> list[T
         row = section.row(0, named=True)
         if row["relative"] is None:
             return "–"
-        text = percent_text(row["relative"])
         bounds = "relative" if few else "relative_simultaneous"
         if row[f"{bounds}_low"] is None:
-            return text
-        return f"{text} [{percent_text(row[f'{bounds}_low'])}, {percent_text(row[f'{bounds}_high'])}]"
+            return percent_text(row["relative"])
+        return change_text(row["relative"], row[f"{bounds}_low"], row[f"{bounds}_high"])
 
     title = "Medians against the baseline, paired by network"
     size = chosen["family_size"][0]
