@@ -81,7 +81,7 @@ def read_specification(root: Path) -> Specification:
     for file in sorted((root / TABLES).glob("*.yaml")):
         found = validate(Specification, read_yaml(file), file).tables
         if twice := sorted(found.keys() & tables.keys()):
-            raise InputError("stands in another file too", file=file, key=f"tables.{twice[0]}")
+            raise InputError("is in another file too", file=file, key=f"tables.{twice[0]}")
         tables |= found
     return Specification(tables=tables)
 

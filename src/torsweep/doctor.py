@@ -233,7 +233,7 @@ def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
 def _tool_table(tools: Sequence[ToolState]) -> Table:
     def row(state: ToolState) -> tuple[str | Text, ...]:
         kind, tool = TOOL_KINDS[state.name], state.tool
-        version = "missing" if tool is None else tool.version or "not told"
+        version = "missing" if tool is None else tool.version or "unknown"
         least = f"≥ {kind.least_text}" if kind.least else "any"
         path = _shown(tool.path) if tool is not None else "–"
         return state.name, _coloured(version, not state.problem), least, ", ".join(state.needed_by), path

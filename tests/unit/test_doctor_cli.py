@@ -57,7 +57,7 @@ def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(torsweep, insta
     install("oniontrace", "OnionTrace v1.0.0", code=1)
     code, text, _ = torsweep("doctor", "--engine", "shadow")
     assert code == 3
-    assert text.count("whether it measures round trips cannot be told: the connection said 'Killed'") >= 1
+    assert text.count("whether it measures round trips is not known: the connection said 'Killed'") >= 1
 
 
 def test_of_networks_that_do_not_fit_the_smallest_is_named(torsweep, monkeypatch):

@@ -141,7 +141,7 @@ class OptionBundle(Section):
                 instead = "the key consensus" if known[lower] == "ConsensusParams" else "other options"
                 raise RefusedValue("is for the engine to set", key=key, accepted=instead)
             if lower in seen:
-                raise RefusedValue("stands twice", key=key, accepted="each option once")
+                raise RefusedValue("is given twice", key=key, accepted="each option once")
             if set(value) & set("\n\r\0#"):
                 accepted = "one line of a torrc, without a comment"
                 raise RefusedValue("is not accepted", key=key, value=value, accepted=accepted)

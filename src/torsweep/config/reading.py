@@ -45,7 +45,7 @@ class Section(BaseModel):
                     continue
                 if name in before:
                     where = f"{key}[{position}]"
-                    raise RefusedValue("stands twice", key=where, value=str(name), accepted="each once")
+                    raise RefusedValue("is given twice", key=where, value=str(name), accepted="each once")
                 before.add(name)
         return self
 

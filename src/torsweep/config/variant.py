@@ -135,7 +135,7 @@ Names = Mapping[str, tuple[str, ...]]
 
 
 def check_grid(key: str, grid: Mapping[str, tuple[str, ...]], names: Names) -> None:
-    """RefusedValue, below ``key``, for what is no knob or no level, and for a level that stands twice."""
+    """RefusedValue, below ``key``, for what is no knob or no level, and for a level that is given twice."""
     for knob, levels in grid.items():
         try:
             known = find_knob(knob)

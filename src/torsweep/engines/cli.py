@@ -15,7 +15,7 @@ import typer
 from torsweep.engines.contract import engine_names
 from torsweep.storage.folders import RUN_FOLDER, OutputFolder
 
-run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
+run_app = typer.Typer(help="Prepare runs for an engine, and report on them.", no_args_is_help=True)
 
 
 @run_app.command("prepare")

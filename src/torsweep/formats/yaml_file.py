@@ -44,7 +44,7 @@ class _Loader(yaml.BaseLoader):
             if not isinstance(key, str | int | float) or isinstance(key, bool):
                 raise _refused("a key that is neither text nor number", key_node)
             if key in mapping:
-                raise _refused(f"key '{str(key)[:_MOST_CHARACTERS]}' stands twice", key_node)
+                raise _refused(f"key '{str(key)[:_MOST_CHARACTERS]}' is given twice", key_node)
             mapping[key] = self.construct_object(value_node, deep=True)
         return mapping
 

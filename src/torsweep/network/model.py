@@ -225,7 +225,7 @@ class Network(_Part):
         names = [host.name for host in self.hosts]
         if len(set(names)) < len(names):
             ((twice, _),) = Counter(names).most_common(1)
-            raise RefusedValue("a name stands twice", key="name", value=twice)
+            raise RefusedValue("a name is given twice", key="name", value=twice)
         return self
 
     @property

@@ -216,7 +216,7 @@ def _agreed(runs: Sequence[Run], key: str, value_of: Callable[[Run], Any]) -> An
         if value != first:
             short = isinstance(value, str | int | list)
             raise InputError(
-                f"cannot stand in one table with {runs[0]}",
+                f"cannot be in one table with {runs[0]}",
                 file=run.directory,
                 key=key,
                 value=value if short else None,

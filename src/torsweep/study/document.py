@@ -213,7 +213,7 @@ def _require_network(network: str, folder: Path) -> None:
     file = network_path(network)
     if file.resolve().is_relative_to(CHECKOUT.resolve()) or (folder / file).is_file():
         return
-    problem = f"stands in this folder, where the study {folder} does not look"
+    problem = f"is in this folder, where the study {folder} does not look"
     accepted = "a network that ships, or one of the study: `--study .` in a folder that `torsweep new` made"
     raise InputError(problem, key="--network", value=network, accepted=accepted)
 

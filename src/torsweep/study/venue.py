@@ -222,11 +222,11 @@ class Tornets:
 def read_tornets(names: Sequence[str]) -> Tornets | None:
     """The networks in the folders ``names``; None where it is one name of a configuration.
 
-    Raises InputError for a folder that tornettools did not make, or that is not whole, or that stands twice.
+    Raises InputError for a folder that tornettools did not make, or that is not whole, or that is given twice.
     """
     for name in names:
         if Path(name).is_file() and Path(name).name == TORNET_FILE:
-            accepted = f"the folder that it stands in, {Path(name).absolute().parent}"
+            accepted = f"the folder that contains it, {Path(name).absolute().parent}"
             raise InputError("is a file", key="--network", value=name, accepted=accepted)
     folders = [Path(name) for name in names if Path(name).is_dir() and (is_tornet(Path(name)) or "/" in name)]
     if not folders and len(names) < 2:

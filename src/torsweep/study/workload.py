@@ -233,11 +233,11 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield f"study     {play.study.folder}"
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
     names = {DEBIANS_TOR.name: DEBIANS_TOR.words}
-    standing = (
-        f"{names.get(name, name)} {'stands' if stands else 'to be built'}"
-        for name, stands in plan.builds.items()
+    builds = (
+        f"{names.get(name, name)} {'is built' if built else 'to be built'}"
+        for name, built in plan.builds.items()
     )
-    yield f"builds    {', '.join(standing)}"
+    yield f"builds    {', '.join(builds)}"
     try:
         require_buildable(plan.missing)
     except ToolMissing as lack:

@@ -52,8 +52,8 @@ EXAMPLE = resources.files("torsweep.study").joinpath("templates/experiment.yaml"
     ("text", "instead", "complaint"),
     [
         ("engines: [emulation, shadow]", "engines: [cellsim]", "engines: the knob options is in none of"),
-        ("engines: [emulation, shadow]", "engines: [shadow, shadow]", "engines[1]: stands twice, got"),
-        ("[ttfb_cdf, ttlb_cdf, differences]", "[ttfb_cdf, ttfb_cdf]", "figures[1]: stands twice"),
+        ("engines: [emulation, shadow]", "engines: [shadow, shadow]", "engines[1]: is given twice, got"),
+        ("[ttfb_cdf, ttlb_cdf, differences]", "[ttfb_cdf, ttfb_cdf]", "figures[1]: is given twice"),
         ("{KISTSchedRunInterval: 10 msec}", "{KISTSchedRunIntervall: 1 msec}", "did you mean 'KISTSched"),
         ("{KISTSchedRunInterval: 10 msec}", "{cc_alg: 0}", "accepted: options.slow.consensus.cc_alg"),
         ("slow: {", "slow: {consensus: {cc_algg: 0}, ", "options.slow.consensus.cc_algg: is not a consensus"),

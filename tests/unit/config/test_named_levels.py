@@ -76,7 +76,7 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         ({"a": {"torrc": {"CacheDNS": None}}}, "options.a.torrc.CacheDNS: is not accepted"),
         ({"a": {"torrc": {"CacheDNS": "0\0"}}}, r"options.a.torrc.CacheDNS: is not accepted, got '0\x00'"),
         ({"a": {"torrc": {"CacheDNS": "0 # no"}}}, "options.a.torrc.CacheDNS: is not accepted, got '0 # no'"),
-        ({"a": {"torrc": {"CacheDNS": 0, "cachedns": 1}}}, "options.a.torrc.cachedns: stands twice"),
+        ({"a": {"torrc": {"CacheDNS": 0, "cachedns": 1}}}, "options.a.torrc.cachedns: is given twice"),
         ({"a": {"torrc": {"orport": 9001}}}, "options.a.torrc.orport: is for the engine to set"),
         ({"a": {"torrc": {"ConsensusParams": "cc_alg=0"}}}, "options.a.torrc.ConsensusParams: is for the"),
         ({"a": {"consensus": {"cc_alg": "0"}}}, "options.a.consensus.cc_alg: is not accepted, got '0'"),

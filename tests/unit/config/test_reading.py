@@ -15,8 +15,8 @@ from torsweep.formats.yaml_file import read_yaml
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("relays: 50\nrelays: 60\n", "line 2: is not valid YAML: key 'relays' stands twice"),
-        ("a: {x: 1,\n  x: 2}\n", "line 2: is not valid YAML: key 'x' stands twice"),
+        ("relays: 50\nrelays: 60\n", "line 2: is not valid YAML: key 'relays' is given twice"),
+        ("a: {x: 1,\n  x: 2}\n", "line 2: is not valid YAML: key 'x' is given twice"),
         ("relays: [1, 2\nservers: 3\n", "line 2: is not valid YAML"),
         ("relays: 'open\n", "is not valid YAML"),
         ("? [1, 2]\n: 3\n", "line 1: is not valid YAML: a key that is neither text nor number"),

@@ -64,7 +64,7 @@ def test_only_debians_release_with_the_series_is_stock():
         ({"source": "debian", "sha256": "a" * 64}, "sha256: means nothing beside Debian's package"),
         ({"source": "x", "sha256": "abc"}, "sha256: String should match pattern"),
         ({"source": "x", "on": {"role": "relay"}}, "on: means nothing beside source; accepted: mix"),
-        ({"source": "x", "patches": ["a", "a"]}, r"patches\[1\]: stands twice, got 'a'"),
+        ({"source": "x", "patches": ["a", "a"]}, r"patches\[1\]: is given twice, got 'a'"),
         ({"source": "x", "series": "mine"}, "series: is not accepted, got 'mine'; accepted: 'project'"),
         ({"mix": {"a": 1.2, "b": 0.1}}, "mix.a: is not accepted, got 1.2; accepted: less than or equal to 1"),
         (

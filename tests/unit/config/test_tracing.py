@@ -33,7 +33,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so():
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay1]", "tracing.hosts[1]: stands twice, got"),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay1]", "tracing.hosts[1]: is given twice, got"),
         ("  hosts: [relay1, relay2]", "  hosts: []", "tracing.hosts"),
         (
             "  hosts: [relay1, relay2]",

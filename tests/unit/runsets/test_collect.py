@@ -147,9 +147,9 @@ def test_an_unfinished_run_is_refused(runs, tmp_path):
     ("file", "changes", "words"),
     [
         ("run.json", {"format_version": 2}, "is not the document expected here"),
-        ("run.json", {"era": "today"}, "era: cannot stand in one table"),
-        ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
-        ("run.json", {"tor_build": "0.4.9.3-1a2b3c4d"}, "tor_build: cannot stand in one table"),
+        ("run.json", {"era": "today"}, "era: cannot be in one table"),
+        ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot be in one table"),
+        ("run.json", {"tor_build": "0.4.9.3-1a2b3c4d"}, "tor_build: cannot be in one table"),
         ("run.json", {"network_sha256": "0" * 64}, "ran on another network"),
         ("run.json", {"seed": 1}, "same variant and seed"),
         ("provenance.json", {"engine_version": None}, "engine_version: missing key"),
@@ -191,14 +191,14 @@ def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(runs, tm
     made = _with_tors(runs, [STOCK, BRANCH])
     _edit(made[-1] / "run.json", tor_build="0.4.9.3-cccccccccccc")
     message = _refused(made, tmp_path)
-    assert "builds of tor=branch: cannot stand in one table with" in message
+    assert "builds of tor=branch: cannot be in one table with" in message
     assert f"got ['0.4.9.3-cccccccccccc']; accepted: ['{BRANCH}']" in message
 
 
 def test_another_version_of_the_engine_beside_two_builds_is_refused(runs, tmp_path):
     made = _with_tors(runs, [STOCK, BRANCH])
     _edit(made[-1] / "provenance.json", engine_version=f"3.4.0, tor {BRANCH}")
-    assert "engine_version: cannot stand in one table" in _refused(made, tmp_path)
+    assert "engine_version: cannot be in one table" in _refused(made, tmp_path)
 
 
 def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(runs, tmp_path):
@@ -276,7 +276,7 @@ def test_progress_is_gathered_where_it_was_asked_for(runs, tmp_path):
     assert not collect(runs, tmp_path / "tables", network="ci").records
     assert pl.read_parquet(tmp_path / "tables/progress.parquet").is_empty()
     _ask_for_progress(runs[0])
-    with pytest.raises(InputError, match="records: cannot stand in one table"):
+    with pytest.raises(InputError, match="records: cannot be in one table"):
         collect(runs, tmp_path / "tables", network="ci")
     for run in runs[1:]:
         _ask_for_progress(run)

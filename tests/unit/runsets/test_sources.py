@@ -92,7 +92,7 @@ def test_another_traffic_is_refused(make_run):
     traffic = dict(read_run(make_run("shadow", SLOW, 1)).traffic)
     traffic["web"] = traffic["web"].model_copy(update={"response_bytes": 5})
     make_run("emulation", SLOW, 1, traffic=traffic)
-    with pytest.raises(InputError, match=r"traffic: cannot stand in one table"):
+    with pytest.raises(InputError, match=r"traffic: cannot be in one table"):
         gather_provenance(found_runs(Path(), BOTH), "ci", "main")
 
 

@@ -91,7 +91,7 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
             [{**EQUIVALENCE, "margn": 0.1}],
             "claims[0].equivalence.margn: unknown key (did you mean 'margin'?)",
         ),
-        ([BEST, BEST], "claims[1].id: this id stands twice, got 'best'"),
+        ([BEST, BEST], "claims[1].id: this id is given twice, got 'best'"),
         ([{**BEST, "id": "The best"}], "claims[0].best_level.id: String should match pattern"),
     ],
 )

@@ -135,7 +135,7 @@ def test_a_network_of_ones_own_belongs_into_the_study(tmp_path: Path) -> None:
     file = tmp_path / "configs/networks/mine.yaml"
     file.parent.mkdir(parents=True)
     file.write_text((CHECKOUT / "configs/networks/ci.yaml").read_text())
-    with pytest.raises(InputError, match=r"--network: stands in this folder, where the study torsweep-st"):
+    with pytest.raises(InputError, match=r"--network: is in this folder, where the study torsweep-st"):
         make_study(option("1 msec"), SETUP, "mine", None, "torsweep compare")
     here = make_study(option("1 msec"), SETUP, "mine", Path("."), "torsweep compare")
     assert here.experiment().network == "mine"

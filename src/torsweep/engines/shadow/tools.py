@@ -52,7 +52,7 @@ PROBE_S = 10
 _UNITS_MS = (1.0, 0.001)
 """Units in which ``tcpi_rtt`` may be: Shadow gives milliseconds, Linux microseconds."""
 
-_NOT_TOLD = "whether it measures round trips cannot be told"
+_NOT_TOLD = "whether it measures round trips is not known"
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
     for position, claim in enumerate(of_experiment):
         key = f"claims[{position}]"
         if claim.id in names[:position]:
-            raise InputError("this id stands twice", file=file, key=f"{key}.id", value=claim.id)
+            raise InputError("this id is given twice", file=file, key=f"{key}.id", value=claim.id)
         try:
             experiment.require_record(claim.rests_on, "test")
             claim.check(experiment)

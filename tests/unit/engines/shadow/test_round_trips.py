@@ -39,7 +39,7 @@ def test_a_shadow_of_which_it_cannot_be_told_is_refused_in_one_line(program, scr
     shadow = program(script)
     with pytest.raises(TorsweepError) as refusal:
         measure(shadow)
-    assert str(refusal.value) == f"{shadow}: whether it measures round trips cannot be told: {reason}"
+    assert str(refusal.value) == f"{shadow}: whether it measures round trips is not known: {reason}"
 
 
 def test_what_was_measured_is_kept_by_the_content_of_the_program(program, tmp_path):
