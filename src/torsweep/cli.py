@@ -113,7 +113,7 @@ def _options(
         bool, typer.Option("--debug", help="Show the traceback of a defect of torsweep.")
     ] = False,
 ) -> None:
-    """Options that stand before a sub-command."""
+    """Options before a sub-command."""
 
 
 @functools.cache

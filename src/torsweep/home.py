@@ -1,4 +1,4 @@
-"""Where torsweep stands, and where the files of a study are found.
+"""Where torsweep is, and where the files of a study are found.
 
 In: a path such as ``experiments/refill_sweep``, as it is written from the top of the checkout. Out: the file
 or folder of that path in the working directory, which is the checkout or a study of the user's own; what a

@@ -91,7 +91,7 @@ def _file_cache(group: Path) -> int:
 
 
 def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:
-    """Size, free room, and whether what stands there may be executed."""
+    """Size, free room, and whether files there may be executed."""
     try:
         room = os.statvfs(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Quantities with units, as they stand in configuration files.
+"""Quantities with units, as configuration files have them.
 
 ``100 ms``, ``5 MiB``, ``10 Mbit/s`` come in; integers in one base unit each come out: nanoseconds, bytes,
 bytes per second. A bare number is refused, because a reader would have to guess its unit.

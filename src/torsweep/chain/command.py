@@ -233,7 +233,7 @@ def as_markdown(plan: TurnsPlan, rows: Sequence[PlanRow], document: Mapping[str,
 
 
 def table(rows: Sequence[PlanRow]) -> str:
-    """``rows`` in Markdown, a column for each of their keys; intervals stand behind their means."""
+    """``rows`` in Markdown, a column for each of their keys; intervals follow their means."""
     keys = dict.fromkeys(key for row in rows for key in row)
     columns = [key for key in keys if not (key.endswith(("_low", "_high")) and key.rsplit("_", 1)[0] in keys)]
     cells = [[_cell(row, name) for name in columns] for row in rows]
@@ -331,7 +331,7 @@ def _leave_files(
     document: Mapping[str, Any],
     samples: pl.DataFrame,
 ) -> str:
-    """Write the files of the plan, ``document`` last; while it stands, all of them fit each other."""
+    """Write the files of the plan, ``document`` last; while it is there, all of them fit each other."""
     (out / f"{name}.json").unlink(missing_ok=True)
     write_text(out / f"{name}_samples.csv", samples.write_csv())
     write_text(out / f"{name}.csv", pl.from_dicts(rows, infer_schema_length=None).write_csv())

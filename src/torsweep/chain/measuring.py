@@ -163,7 +163,7 @@ class Turns:
         self._server = address(network.node_of[network.servers[0].name])
 
     async def begin(self) -> None:
-        """Close the circuits that stand ready: one that no stream uses would take cells from the others."""
+        """Close the circuits that are ready: one that no stream uses would take cells from the others."""
         await self._running.controls[CLIENT_NAME].ask("SETCONF __DisablePredictedCircuits=1")
         await self._close_circuits()
 

@@ -85,7 +85,7 @@ Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(
 Sentence = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 LevelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-"""A level that an experiment defines; it stands in paths."""
+"""A level that an experiment defines; paths contain it."""
 
 _NEEDED: Mapping[Record, tuple[str, str]] = {
     "progress": ("the table of progress", "progress: true"),
@@ -351,7 +351,7 @@ class Experiment(Section):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """The schema of the file, in which the name does not stand: it is that of the folder."""
+        """The schema of the file, which does not contain the name: it is that of the folder."""
         schema = handler.resolve_ref_schema(handler(core_schema))
         schema["properties"].pop("name", None)
         schema["required"] = [key for key in schema["required"] if key != "name"]

@@ -1,6 +1,6 @@
 """What a knob is: its levels, the options with which tor takes its setting, how its levels are drawn.
 
-In: the text of a level (``10ms``). Out: :class:`Knob`, whose row stands in :mod:`torsweep.config.knobs`;
+In: the text of a level (``10ms``). Out: :class:`Knob`, whose row is in :mod:`torsweep.config.knobs`;
 :class:`AcceptedLevels`, which states the bounds of its levels once, for a reader, for the JSON schema and for
 the value that is set; :class:`TorOption`; :class:`TorFeature`, a knob that turns a feature of tor on and off.
 A feature has a module of its own and an entry in :mod:`torsweep.config.features`.

@@ -108,7 +108,7 @@ Parameter = Annotated[int, Field(strict=True, ge=-PARAMETER_BOUND, lt=PARAMETER_
 class OptionBundle(Section):
     """Lines of ``torrc`` for the hosts ``on``, and ``consensus`` parameters.
 
-    An option that may stand twice in a torrc has one line here.
+    An option that a torrc may give twice has one line here.
     """
 
     torrc: Mapping[str, OptionValue] = Field(default_factory=dict)

@@ -33,7 +33,7 @@ _DESIGN_SEED = 0
 
 
 def number_in(level: str) -> tuple[str, float, str]:
-    """What stands before the number of ``level``, the number, and its unit: times are in milliseconds.
+    """The text before the number of ``level``, the number, and its unit: times are in milliseconds.
 
     Raises ValueError where there is no number, or more than one.
     """

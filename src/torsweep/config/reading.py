@@ -51,7 +51,7 @@ class Section(BaseModel):
 
 
 def default_text(text: str) -> Any:
-    """The default of a quantity, as it would stand in the file; it is validated like any value."""
+    """The default of a quantity, as the file would have it; it is validated like any value."""
     return Field(default=text)
 
 

@@ -1,7 +1,7 @@
 """Which cells are traced and which downloads followed: the section ``tracing`` of an experiment.yaml
 and of run.json; and the words of a followed download's breakdown.
 
-In: a section of a document. Out: :class:`Tracing`. What the places are, and what is recorded there, stands in
+In: a section of a document. Out: :class:`Tracing`. What the places are, and what is recorded there, is in
 ``docs/cell-tracing.md``; what the words of a breakdown mean in an engine, in ``docs/latency-breakdown.md``.
 """
 

@@ -40,7 +40,7 @@ paths of circuits, drawn from the network's seed; with ``free`` each tor draws i
 
 
 def variant_text(levels: Mapping[str, str]) -> str:
-    """The levels of knobs as they stand in a path."""
+    """The levels of knobs as paths have them."""
     return JOINED_BY.join(f"{knob}={level}" for knob, level in levels.items())
 
 
@@ -80,7 +80,7 @@ class Variant:
 
     @property
     def key(self) -> str:
-        """The text of the variant, as it stands in paths; :meth:`parse` reads it back."""
+        """The text of the variant, as paths have it; :meth:`parse` reads it back."""
         return variant_text(dict(self.levels))
 
     @property

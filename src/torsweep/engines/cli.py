@@ -1,4 +1,4 @@
-"""``torsweep run``: prepare a run directory for an engine, and say how a run stands.
+"""``torsweep run``: prepare a run directory for an engine, and report on it.
 
     torsweep run prepare refill_sweep --network DIR --variant refill_interval=10ms --out RUN_DIR
 

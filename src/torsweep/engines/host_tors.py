@@ -123,7 +123,7 @@ def _facts(tor: BuiltTor) -> dict[str, Any]:
 
 
 def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
-    """The builds that ``run`` asks for, below ``builds``; where it names none, the one that stands.
+    """The builds that ``run`` asks for, below ``builds``; where it names none, the current one.
 
     Raises ToolMissing when one is not there.
     """
@@ -203,7 +203,7 @@ def _vote_problems(consensus: Consensus, network: Network) -> Iterator[str]:
 
 
 PROGRAM = "tor"
-"""The name under which the program stands."""
+"""The name of the program's file."""
 
 CODE_DIGITS = 12
 OWN = "each its own"

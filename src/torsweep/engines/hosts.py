@@ -169,7 +169,7 @@ def paths_of(run: RunSpec, client: str, known: Set[str] | None) -> tuple[tuple[s
 
 
 def paths_text(run: RunSpec, identities: Identities, client: str, known: Set[str] | None) -> str:
-    """What stands in the file of paths of ``client``: a line for each of :func:`paths_of`."""
+    """The content of the file of paths of ``client``: a line for each of :func:`paths_of`."""
     paths = paths_of(run, client, known)
     return "".join(" ".join(f"${identities.relays[name]}" for name in path) + "\n" for path in paths)
 

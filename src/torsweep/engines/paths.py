@@ -4,7 +4,7 @@ In: a network, its seed, how many guards a client keeps, what clients do and for
 client the relays of its circuits (guard, middle, exit) in order of use.
 
 The exit comes first, then the guard, then the middle (path-spec §2.2), each by consensus weight times the
-bandwidth-weight of its position, and no relay stands twice in a path. A client's list of guards is drawn
+bandwidth-weight of its position, and no relay is twice in a path. A client's list of guards is drawn
 once, and the client keeps the first ``guards`` of it; where the exit is its only guard, it takes the next of
 the list. A client without guards draws one for each circuit. A path is a function of seed, client and
 circuit: neither other clients nor a variant change it, but for its guard where variants keep different

@@ -130,9 +130,9 @@ def read_stamps(texts: Sequence[str], main: str) -> dict[str, Path]:
 def tor_builds(
     engine: Engine, sources: Mapping[str, TorSource], names: Sequence[str], stamps: Mapping[str, Path]
 ) -> dict[str, str]:
-    """The build of each tor in ``names``: what its file in ``stamps`` names; without one, what stands.
+    """The build of each tor in ``names``: what its file in ``stamps`` names; without one, the current one.
 
-    None for a model, and for ``stock`` where no build stands: the run is then not bound to one. Raises
+    None for a model, and for ``stock`` where there is no build: the run is then not bound to one. Raises
     InputError when a file names no build; ToolMissing when another tor is not built.
     """
     if not engine.runs_tor:
@@ -189,7 +189,7 @@ def require_known_options(
     experiment: Experiment, variants: Iterable[Variant], source_of: Callable[[str], TorSource]
 ) -> None:
     """InputError for an option or a parameter of a variant whose tors, each of ``source_of``, are all
-    Debian's, and which these do not know. What other tors know is asked of them when they stand."""
+    Debian's, and which these do not know. What other tors know is asked of them when they are built."""
     for variant in variants:
         bundle = experiment.bundle(variant)
         if not (bundle.torrc or bundle.consensus):

@@ -198,7 +198,7 @@ class RunSpec(RunSettings):
 def write_provenance(run_directory: Path, document: Mapping[str, Any]) -> None:
     """Write provenance.json: ``document`` and, under ``tables``, the checksum of each table of the run.
 
-    An engine calls this when its tables stand in ``run_directory``: from then on the run is whole.
+    An engine calls this when its tables are in ``run_directory``: from then on the run is whole.
     """
     whole = with_table_checksums(document, run_directory)
     write_text(run_directory / PROVENANCE_FILE, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")

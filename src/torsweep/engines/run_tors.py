@@ -28,7 +28,7 @@ HostNames = tuple[str, ...]
 
 
 def hosts_of(network: Network, where: Where, use: str, key: str) -> HostNames:
-    """The hosts that ``where``, which stands under ``key`` of an experiment, means in ``network``.
+    """The hosts that ``where``, the value of ``key`` of an experiment, means in ``network``.
 
     At least one is in a share. ``use`` names the draw. Raises InputError when the network has no such host.
     """
@@ -154,7 +154,7 @@ class RunTors:
 
 
 STOCK_ALONE = RunTors()
-"""The tor ``stock``, whichever build stands, without further options; and the model."""
+"""The tor ``stock``, whichever build there is, without further options; and the model."""
 
 
 def parted_hosts(run: RunSpec, network: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The relay population: the table that relays are sampled from.
 
 In and out: a JSON file of rows (position, consensus weight, capacity, rate, burst) with the
-directory's shares of relays and of consensus weight by position. Derived populations stand in
+directory's shares of relays and of consensus weight by position. Derived populations are in
 ``topologies/relays``; ``torsweep relays import`` makes one from a directory's own documents.
 """
 

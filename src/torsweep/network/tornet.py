@@ -147,7 +147,7 @@ def program_of(process: Mapping[str, Any]) -> str:
 
 
 def is_tor(process: Mapping[str, Any]) -> bool:
-    """Whether a process is a tor; tornettools calls it so wherever it stands."""
+    """Whether a process is a tor; tornettools calls it so wherever it is."""
     return program_of(process) == "tor"
 
 

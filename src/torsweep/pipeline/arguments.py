@@ -1,4 +1,4 @@
-"""What the commands of rules are told, and what their jobs ask of a machine.
+"""The arguments of rules' commands, and what their jobs ask of a machine.
 
 In: the wildcards of a rule. Out: arguments as text for a shell; texts that change when a job is to be done
 anew; megabytes, minutes and cores, worked out from a run's network by its engine (``entry.py`` of each).
@@ -105,7 +105,7 @@ class Arguments:
         document = settings.model_dump(mode="json")
         options = told_to_tor(settings.tor) if find_engine(wildcards.engine).runs_tor else {}
         document["tor_options"] = options
-        # What the names of levels stand for: run.json has it only with the names of hosts.
+        # What the names of levels mean: run.json has it only with the names of hosts.
         if "options" in dict(variant.levels):
             document["given"] = experiment.bundle(variant).model_dump(mode="json")
         if "tor" in dict(variant.levels):
@@ -161,7 +161,7 @@ class Arguments:
         return ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
 
     def finished(self, wildcards: Any) -> dict[str, str]:
-        """The checksum of the manifest of each run of a source that is taken as it stands, by its folder.
+        """The checksum of the manifest of each run of a source that is taken as it is, by its folder.
 
         No rule makes these runs for the plan, so that they are no input of it; this parameter tells when one
         of them changes.

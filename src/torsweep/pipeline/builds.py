@@ -1,7 +1,7 @@
 """Which builds of tor runs wait for.
 
 In: experiments and their variants, the user's source of the tor ``stock``. Out: the key of each build, its
-marker (the file that names the build when it stands), and the source of a key.
+marker (the file that names the build when it is done), and the source of a key.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Builds:
         return self._sources[key]
 
     def require_playable(self, experiment: Experiment, plan: Plan) -> None:
-        """InputError for what can be known of a plan before its builds stand.
+        """InputError for what can be known of a plan before its builds are done.
 
         Two tors have the same content, so that their runs would be the same; a program is no tor that runs
         here; no tor knows a bundle's option; a tor lacks a knob that a variant turns; one that can be asked
@@ -144,7 +144,7 @@ class Builds:
         return None
 
     def _version(self, experiment: Experiment, name: str) -> str | None:
-        """The build that stands; None without one."""
+        """The current build; None without one."""
         with suppress(InputError):
             return read_stamp(Path(marker(self.key(experiment, name))))
         return None
@@ -164,5 +164,5 @@ def _names(experiment: Experiment, plan: Plan) -> list[str]:
 
 
 def marker(key: str) -> str:
-    """The file that names the build of ``key`` when it stands."""
+    """The file that names the build of ``key`` when it is done."""
     return str(TOOLS / marker_name(key))

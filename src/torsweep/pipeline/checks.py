@@ -27,7 +27,7 @@ from torsweep.storage.folders import EXPERIMENT_FILE
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 """The names that experiments have in paths, and as targets."""
 _LINE_LETTERS = 90
-"""How much of a question stands behind its target."""
+"""How much of a question its target answers."""
 
 
 def is_rule(name: str) -> bool:

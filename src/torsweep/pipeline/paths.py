@@ -124,7 +124,7 @@ class Paths:
         return {key: value for key, value in durations.items() if value != getattr(own, key)}
 
     def require_kept(self, wildcards: Any) -> None:
-        """InputError where a run that stands finished would be lost to a try-out.
+        """InputError where a finished run would be lost to a try-out.
 
         Unasked, a run of other durations is replaced only if it was a try-out itself, by one that is no
         shorter.
@@ -336,7 +336,7 @@ class Paths:
         return self.builds.keys(experiment, experiment.variant(variant))
 
     def tor_source(self, key: str) -> TorSource:
-        """What the build of tor that ``key`` stands for is made of."""
+        """What the build of tor with ``key`` is made of."""
         return self.builds.source_of(key, self._readable())
 
     def _readable(self) -> Iterator[Experiment]:

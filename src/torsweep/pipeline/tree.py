@@ -4,7 +4,7 @@ In: the names of these. Out: paths below ``results/``. A run, a plan's tables an
 is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage.whole`).
 
 A plan of several sources (:mod:`torsweep.runsets.run`) makes missing runs of the model, each with a
-repeat; runs of engines that run tor are taken as they stand, unless ``runs=all`` asks for them too, with a
+repeat; runs of engines that run tor are taken as they are, unless ``runs=all`` asks for them too, with a
 repeat of the baseline. Where finished runs of an engine that runs tor are compared with the model, the model
 makes the same runs.
 """
@@ -54,7 +54,7 @@ def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
 
 
 def network_directory(key: str, seed: int | str) -> Path:
-    """Where the network of this configuration and seed stands."""
+    """The folder of the network of this configuration and seed."""
     return RESULTS / "networks" / key / str(seed)
 
 
@@ -160,7 +160,7 @@ class SourcesPlan:
         ]
 
     def finished(self) -> list[Path]:
-        """The folders of finished runs that are taken as they stand."""
+        """The folders of finished runs that are taken as they are."""
         made = set(self.made())
         every = [one for source in self.sources for one in (source, source.repeated())]
         keys = product(every, product(self.plan.variants, self.experiment.seeds))

@@ -8,7 +8,7 @@ from the runs' networks, and ``clients``, from these and from whole runs. All ha
 column ``seed`` and one text column per knob. Not every engine writes every table; a run without a table has
 no rows in it. ``streams`` has the relays of each circuit. Rows of the warm-up are cut: downloads and pages by
 their end, so that one under way when the warm-up ends stays; their progress and their ways by their start,
-circuits by their launch, the rest by time. Costs are those of whole runs. What the runs were stands in the
+circuits by their launch, the rest by time. Costs are those of whole runs. What the runs were is in the
 files' key-value metadata.
 
 The order of the run directories is the order of levels in tables and figures.

@@ -40,7 +40,7 @@ PUBLIC_MEASURES: Mapping[str, str] = {
 }
 
 USUAL_PUBLIC_TOR = Path("topologies/validation/onionperf-2019.json")
-"""What stands beside perf clients where the user gives no file: see topologies/SOURCES.md."""
+"""What is beside perf clients where the user gives no file: see topologies/SOURCES.md."""
 
 SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64})
 """A key of :data:`PUBLIC_MEASURES`, its perf client (null: any size), and seconds, bytes/s or a share."""

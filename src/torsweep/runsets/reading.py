@@ -78,7 +78,7 @@ class Provenance:
     it. ``sources`` are what made the runs, where that is a dimension of the plan; ``engine`` joins them.
     ``given_networks`` is how many networks of tornettools the runs were on; 0: networks were sampled.
     What a run measured of its machine is not here, so that the same runs made elsewhere give the same bytes:
-    it stands in their provenance.json.
+    their provenance.json has it.
     """
 
     experiment: str

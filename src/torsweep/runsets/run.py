@@ -1,4 +1,4 @@
-"""One finished run, whoever made it, and the sources of a plan's runs where engines stand side by side.
+"""One finished run, whoever made it, and the sources of a plan's runs where engines are side by side.
 
 In: a folder with run.json, provenance.json and tables, named by its variant; or what an import says of one of
 its simulations (:mod:`torsweep.runsets.imported`); a text such as ``emulation,cellsim+tcp=linux_6_18``. Out:
@@ -72,7 +72,7 @@ class Run:
 def open_run(directory: Path) -> Run:
     """The run in ``directory``.
 
-    Raises InputError when it is not finished, has changed since, was written by another version, or stands
+    Raises InputError when it is not finished, has changed since, was written by another version, or is
     in a folder that is not named by its variant.
     """
     spec, provenance = read_run(directory), finished_run(directory)

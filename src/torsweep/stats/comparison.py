@@ -258,7 +258,7 @@ def who(kind: str) -> str:
 
 def _row(kind: str, answer: Answer, unit: str) -> Row:
     behind, interval = answer.behind, answer.interval
-    assert behind is not None, "a claim of a change says what stands behind its answers"
+    assert behind is not None, "a claim of a change says what its answers rest on"
     word: Word = "inconclusive"
     if answer.shows in (YES, NO_DIFFERENCE):
         word = "shown" if answer.shows == YES else "no difference"

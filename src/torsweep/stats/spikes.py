@@ -1,6 +1,6 @@
 """Spikes that come back at a fixed distance: every so many packets, or every so many seconds.
 
-In: latencies, and where each stands: its number, or its time. Out: :class:`Period`, or None where the spikes
+In: latencies, and the place of each: its number, or its time. Out: :class:`Period`, or None where the spikes
 have none.
 
 A spike is a run of latencies far above the rest; where it begins is an event. Whether events share a period
@@ -70,7 +70,7 @@ def find_period(latencies: NDArray[np.float64], positions: NDArray[np.float64]) 
     tried = np.array([])
     for least in SPIKE_HEIGHTS:
         events, heights = _events(latencies, positions, least)
-        # Spikes that stand clear of the rest are the same ones at several heights.
+        # Spikes that are clear of the rest are the same ones at several heights.
         period = None if np.array_equal(events, tried) else _period_of(events, heights)
         if period is not None:
             return period

@@ -135,7 +135,7 @@ class TextTable:
 
     @property
     def markdown(self) -> str:
-        """The table padded so that its columns stand under one another in plain text."""
+        """The table padded so that its columns line up in plain text."""
         cells = [list(self.header), *map(list, self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
         lines = [

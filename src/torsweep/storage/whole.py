@@ -43,7 +43,7 @@ def bytes_text(amount: int) -> str:
 
 
 def free_bytes(path: Path) -> int:
-    """What is free on the disk of ``path``, which need not stand yet."""
+    """What is free on the disk of ``path``, which need not exist yet."""
     path = Path(os.path.abspath(path))
     return shutil.disk_usage(next(each for each in (path, *path.parents) if each.exists())).free
 

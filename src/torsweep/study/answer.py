@@ -69,7 +69,7 @@ def print_verdict(
 ) -> Comparison:
     """Print what the comparison says, and return it.
 
-    Above it stands ``about``, which says what it is, and what it is ``over`` where that is no network of a
+    Above it is ``about``, which says what it is, and what it is ``over`` where that is no network of a
     configuration. InputError where there is no summary.
     """
     claims_file = read_claims(summary)
@@ -127,7 +127,7 @@ def can_show_text(row: Row) -> str:
 def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
     """A row for each measure: its change, the interval, the verdict, and what can be shown.
 
-    Where it has to be ``narrow``, kinds of client stand above their measures, and milliseconds, the unit of
+    Where it has to be ``narrow``, kinds of client are above their measures, and milliseconds, the unit of
     intervals and what more networks can show are left out.
     """
     table = Table(box=None, pad_edge=False, collapse_padding=True)
@@ -235,7 +235,7 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _provenance(plan: Workload, variant: Variant) -> Mapping[str, Any]:
-    """What a run of ``variant`` says of itself; nothing where runs were deleted and their summary stands."""
+    """What a run of ``variant`` says of itself; nothing where runs were deleted and their summary is left."""
     play = plan.play
     run = play.study.folder / play.plan.run_directory(variant, plan.experiment.seeds[0])
     file = run / PROVENANCE_FILE

@@ -50,7 +50,7 @@ MOST_LETTERS = 40
 
 @dataclass(frozen=True)
 class Sides:
-    """The options of the command line that say what is compared, as they stand there."""
+    """The options of the command line that say what is compared, as it has them."""
 
     candidate: str | None = None
     baseline: str | None = None

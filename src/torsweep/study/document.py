@@ -95,7 +95,7 @@ class _Planned(Section):
 
 @dataclass(frozen=True)
 class Study:
-    """A study that may not stand yet: where, the name of its experiment, and the document of that.
+    """A study that may not exist yet: where, the name of its experiment, and the document of that.
 
     ``patches`` are the files that the study has copies of, by the name of the copy; ``builds`` the tors that
     are built for it, with absolute paths; ``tornets`` are networks that are not sampled.

@@ -51,7 +51,7 @@ MOST_NAME = 59
 class NamedTor:
     """One tor of a comparison.
 
-    ``name`` is the level, ``entry`` what stands under it in ``tors:``, with absolute paths; ``words`` say
+    ``name`` is the level, ``entry`` its value in ``tors:``, with absolute paths; ``words`` say
     which tor it is, after "against". ``identity`` is its content: it differs where two tors differ.
     """
 

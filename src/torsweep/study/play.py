@@ -36,7 +36,7 @@ class Play:
 
     @property
     def plan(self) -> PlanPath:
-        """Where its results stand, below the study's folder."""
+        """The folder of its results, below the study's folder."""
         document = self.study.document
         return PlanPath(self.study.name, self.engine, document["era"], document["network"], MAIN_PLAN)
 

@@ -222,7 +222,7 @@ class Tornets:
 def read_tornets(names: Sequence[str]) -> Tornets | None:
     """The networks in the folders ``names``; None where it is one name of a configuration.
 
-    Raises InputError for a folder that tornettools did not make, or that is not whole, or that is given twice.
+    Raises InputError for a folder that tornettools did not make, that is not whole, or that is given twice.
     """
     for name in names:
         if Path(name).is_file() and Path(name).name == TORNET_FILE:

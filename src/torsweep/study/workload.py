@@ -73,7 +73,7 @@ def share_builds(study: Study) -> None:
 
 
 def require_options(study: Study, experiment: Experiment) -> None:
-    """Raise InputError, in tor's own words, for options that a build which stands does not take."""
+    """Raise InputError, in tor's own words, for options that a finished build does not take."""
     standing = [standing_build(study, tor) for tor in study.builds.values()]
     programs = [built.program for built in standing if built is not None and not built.is_arti]
     run_settings.require_options(programs, experiment)
@@ -107,7 +107,7 @@ class Workload:
 
     @cached_property
     def builds(self) -> dict[str, bool]:
-        """Builds by name, with whether each stands."""
+        """Builds by name, with whether each is done."""
         study = self.play.study
         return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
 

@@ -2,7 +2,7 @@
 
 In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder ``VERSION-KEY`` with
 ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together.
-A marker beside it names the build by the key that the pipeline knows it by. The key, which stands in run.json
+A marker beside it names the build by the key that the pipeline knows it by. The key, which is in run.json
 and engine versions too, depends on the content of source and patches and on the configure options, and not on
 where the source is.
 """
@@ -152,7 +152,7 @@ SOURCE_TREE = "source"
 def build_tor(
     tor: TorSource = STOCK, out: Path = TOOLS, jobs: int = 1, *, stamp: Path | None = None
 ) -> BuiltTor:
-    """Build ``tor`` below ``out``, unless it stands there; several can be built side by side.
+    """Build ``tor`` below ``out``, unless it is there; several can be built side by side.
 
     The file ``stamp`` names the build, or else the pipeline's marker. A tarball with the project's series
     alone, built without a stamp, is the tor ``stock`` from then on.

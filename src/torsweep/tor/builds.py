@@ -1,4 +1,4 @@
-"""The builds of tor that stand: what each is, and which is taken where none is asked for.
+"""The finished builds of tor: what each is, and which is taken where none is asked for.
 
 In: the folder of builds, with markers: files that name a build. Out: :class:`BuiltTor`. Builds are made by
 :mod:`torsweep.tor.build`.

@@ -62,7 +62,7 @@ def require_known(
     """InputError for an option of ``torrc`` or a parameter of the ``consensus`` that Debian's tor lacks.
 
     So is a value outside what tor's source says of a parameter: tor would take the nearest that is inside.
-    ``key`` says where a name of either kind stands, or would; ``more`` are options that patches add.
+    ``key`` is the key of a name of either kind; ``more`` are options that patches add.
     """
     options = {name.lower() for name in known_names("option")}  # tor takes them in any case of letters.
     known = {"torrc": known_names("option"), "consensus": known_names("parameter")}
@@ -117,7 +117,7 @@ def names_in(tarball: Path) -> Iterator[str]:
 def _parameters(code: str) -> Iterator[tuple[str, str, str, str]]:
     """Name, default, least and greatest value of each parameter that ``code``, without comments, asks for.
 
-    A name may stand in a variable, which then has several.
+    A variable may contain a name, and then has several values.
     """
     for call in _CALL.finditer(code):
         arguments, depth = [""], 0
@@ -140,7 +140,7 @@ def _parameters(code: str) -> Iterator[tuple[str, str, str, str]]:
 def defaults_of(tree: Path) -> dict[tuple[str, str], str]:
     """The default of each ``consensus`` parameter and ``torrc`` option of the source ``tree``.
 
-    One that is worked out stands as the expression for it.
+    One that is computed is given as its expression.
     """
     constants, found = dict(_LIMITS), dict[tuple[str, str], str]()
     for file in sorted((tree / "src").rglob("*.[ch]")):

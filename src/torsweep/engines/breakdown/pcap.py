@@ -89,7 +89,7 @@ def read_pcap(file: Path) -> tuple[pl.DataFrame, dict[str, int]]:
 
 
 def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
-    """The order of bytes, the unit of fractions in ns, and how many bytes stand before IP."""
+    """The order of bytes, the unit of fractions in ns, and how many bytes come before IP."""
     accepted = "a pcap, as tcpdump and Shadow write it"
     for order in "<>" if len(content) >= _FILE_HEADER_BYTES else "":
         magic, _, _, _, _, _, link = struct.unpack_from(f"{order}IHHiIII", content)

@@ -93,7 +93,7 @@ class GraphNodes:
 
 
 def shared_nodes(network: Network) -> GraphNodes:
-    """Hosts with the same place, access delay and rates share a node, as rates stand on nodes: see
+    """Hosts with the same place, access delay and rates share a node, as nodes have the rates: see
     :func:`.simulate.graph_text`."""
     nodes: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
     for number, host in enumerate(network.hosts):

@@ -198,7 +198,7 @@ def graph_text(rates: Iterable[tuple[int, int]], edges: Iterable[tuple[int, int,
     """Shadow's graph in GML: nodes by their rates, bytes per second down and up; edges by their ends and
     latency, which lose a share of packets.
 
-    Rates stand on the nodes: Shadow up to 3.3.0 gives a host whose rates stand in its configuration its
+    Nodes have the rates: Shadow up to 3.3.0 gives a host whose rates are in its configuration its
     downstream rate both ways.
     """
     # Reading a run's tables needs this module, too, but no graph.

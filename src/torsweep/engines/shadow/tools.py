@@ -168,7 +168,7 @@ class ShadowTools:
 
 
 def find_tools(run: RunSpec | None = None) -> ShadowTools:
-    """All programs, with the builds of tor that ``run`` asks for; without a run, the one that stands.
+    """All programs, with the builds of tor that ``run`` asks for; without a run, the current one.
 
     Raises ToolMissing, saying how to get it, for the first that is missing or too old.
 

@@ -44,7 +44,7 @@ class User:
 
 def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Sequence[str]) -> str:
     """The graph of the clients of ``kind`` that share a tor, or of one alone; ``servers`` are their names
-    for it. Steps of several are told apart by the client's name.
+    for it. The client's name tells the steps of several apart.
 
     A client's downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins

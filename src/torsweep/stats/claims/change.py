@@ -75,7 +75,7 @@ ERROR_SHARES = {SAME_DOWNLOAD: 0.8, BESIDE: 0.2}
 
 
 def same_download_confidence(lines: int) -> float:
-    """The confidence of an interval of the same download, of ``lines`` that stand on a page."""
+    """The confidence of an interval of the same download, of ``lines`` on a page."""
     return 1 - (1 - CONFIDENCE) * ERROR_SHARES[SAME_DOWNLOAD] / lines
 
 

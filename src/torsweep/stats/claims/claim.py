@@ -120,7 +120,7 @@ class Claim(Section):
 
     @classmethod
     def test_name(cls) -> str:
-        """What stands under ``test``."""
+        """The value of ``test``."""
         return str(get_args(cls.model_fields["test"].annotation)[0])
 
     @model_validator(mode="after")

@@ -93,7 +93,7 @@ def faster(margin: float) -> float:
 
 @dataclass(frozen=True)
 class Behind:
-    """What stands behind the answer on a measure of clients (:mod:`torsweep.stats.claims.change`).
+    """The evidence for the answer on a measure of clients (:mod:`torsweep.stats.claims.change`).
 
     ``by_network`` has the change of each network by its seed, a relative difference or a difference of
     shares; it is empty where the sides are on other networks. ``difference_s`` is the mean difference in

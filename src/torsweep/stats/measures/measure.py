@@ -34,7 +34,7 @@ class Measure:
     ``label`` are what figures and tables call it. Of a ``share`` variants differ by percentage points, of
     anything else by a part of the baseline. ``absent`` is the number of a run without rows of a group that
     another run has; None: it has no number. No number is below 0 or above ``most``. One that is not ``drawn``
-    stands in the table alone, or in a figure of its own, and not in that of all measures.
+    is in the table alone, or in a figure of its own, and not in that of all measures.
     """
 
     name: str

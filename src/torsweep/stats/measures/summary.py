@@ -220,7 +220,7 @@ def _lines(
 
 
 def group_text(group: str) -> str:
-    """What stands behind the name of a measure of ``group``: ``, web``; nothing behind one of all."""
+    """What follows the name of a measure of ``group``: ``, web``; nothing after one of all."""
     return "" if group == ALL else f", {KIND_NAMES.get(group, group)}"
 
 

@@ -137,7 +137,7 @@ def distances(analysis: Analysis) -> list[dict[str, object]] | None:
 
 
 def _opposed(analysis: Analysis, curves: Mapping[CurveKey, Curve]) -> Iterator[tuple[CurveKey, str]]:
-    """Each curve that stands against another one, and the source of that, in the order of the table."""
+    """Each curve that is set against another one, and the source of that, in the order of the table."""
     runs = [(run["variant"], run["seed"]) for run in analysis.provenance.runs]
     for kind, metric in product(KINDS, SHOWN_METRICS):
         for variant, seed in runs:

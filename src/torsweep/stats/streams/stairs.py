@@ -13,7 +13,7 @@ the statistic asks for *recurrence*:
 3. d_j = n_j / e_j − 1 is the relative deviation. Its product with the deviation one period later,
    averaged over the bins with weight √(e_j e_j+20), is the recurrent part of its variance: the noise of
    different bins is independent, so counting noise adds nothing on average, and neither does a peak that
-   stands in one period only.
+   is in one period only.
 4. The **depth** is its square root, with its sign: the relative deviation (r.m.s.) of the density that comes
    back each period. A sine of relative amplitude a has depth a/√2; a smooth density has depth 0.
 
@@ -51,7 +51,7 @@ FRONT = 0.01
 """Bins before this quantile are left out: ahead of the first download there is nothing to recur."""
 
 LEAST_WEIGHT_SHARE = 0.05
-"""Where less than this share of downloads has weight (nearly all stand within one period), the depth is
+"""Where less than this share of downloads has weight (nearly all are within one period), the depth is
 reckoned as if this share had: a step that hardly any download takes is not seen in a CDF."""
 
 RESAMPLES = 99

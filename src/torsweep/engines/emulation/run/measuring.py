@@ -3,7 +3,7 @@
 In: a network that is ready. Out: :class:`MeasuredRun`, what was seen from time 0 to the end.
 
 A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
-before, so that streams stand on a circuit in the order of their numbers. Of a page, the client opens the
+before, so that a circuit has its streams in the order of their numbers. Of a page, the client opens the
 first object, and when it has ended, ``parallel_streams`` chains of the others.
 """
 
