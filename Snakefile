@@ -17,7 +17,7 @@ from torsweep.home import find, find_all
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_key
 from torsweep.pipeline.checks import experiment_questions, own_experiments
-from torsweep.pipeline.figures import FIGURES_DIRECTORY
+from torsweep.pipeline.figures import FIGURES_DIRECTORY, figure_files
 from torsweep.pipeline.paths import Paths
 from torsweep.pipeline.tree import PLAN_LEVELS, RUN_LEVELS
 from torsweep.runsets.run import SOURCES_PATTERN

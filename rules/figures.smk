@@ -5,7 +5,7 @@
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV and its caption as text."""
     input:
-        figure=lambda wildcards: str(find(FIGURES_DIRECTORY / f"{wildcards.figure}.py")),
+        figure=lambda wildcards: str(find(figure_files()[wildcards.figure])),
         style=STYLE,
         summary=SUMMARY,
     output:

@@ -5,11 +5,9 @@ In: the modules of :mod:`plotting`; the thumbnails of :mod:`docs.generate.thumbn
 
 from __future__ import annotations
 
-import importlib
-
 from docs.generate.markdown import prose
 from docs.generate.thumbnails import THUMBNAILS
-from torsweep.pipeline.figures import figure_names
+from torsweep.pipeline.figures import figure_files, find_figure
 
 
 def figures_page() -> list[str]:
@@ -20,13 +18,13 @@ def figures_page() -> list[str]:
         " needs are [files of the summary](summaries.md)."
     )
     lines = ["# Figures", "", intro, ""]
-    for name in figure_names():
+    for name in figure_files():
         lines += _figure(name)
     return lines
 
 
 def _figure(name: str) -> list[str]:
-    module = importlib.import_module(f"plotting.{name}")
+    module = find_figure(name)
     lines = [f"## {name}", "", f"{module.TITLE}. {prose(module.HOW_TO_READ)}", ""]
     if (THUMBNAILS / f"{name}.png").is_file():
         path = f"../images/{THUMBNAILS.name}/{name}.png"

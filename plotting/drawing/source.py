@@ -6,7 +6,6 @@ where the numbers come from. Perf clients are drawn by the figures of web and bu
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -183,12 +182,22 @@ def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
     return draw(_PerfSource(source.summaries))
 
 
-def draw_plan(name: str, summaries: Path, out: Path, *, captions: bool = False) -> None:
-    """Draw the figure ``name`` of a plan: ``out``.pdf, .png, .csv and, with its caption, .txt.
+@dataclass(frozen=True)
+class PlanFigure:
+    """A figure of a family, with the four names that the module of a single figure has."""
+
+    TITLE: str
+    HOW_TO_READ: str
+    NEEDS: tuple[str, ...]
+    draw: Callable[[Source], Drawn]
+
+
+def draw_plan(drawn: Any, summaries: Path, out: Path, *, captions: bool = False) -> None:
+    """Draw a figure, a module or a :class:`PlanFigure`: ``out``.pdf, .png, .csv and, its caption, .txt.
 
     Without ``captions`` below them, figures say what made them, and on how many networks.
     """
-    drawn, source = importlib.import_module(f"plotting.{name}"), Source(summaries)
+    source = Source(summaries)
     with style(None if captions else source.made_by()), named(source.names()):
         figure, points, caption = drawn.draw(source)
         save(figure, points, caption, source.origin(), out, drawn.TITLE, drawn.HOW_TO_READ)

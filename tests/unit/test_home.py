@@ -9,7 +9,7 @@ from torsweep.config.network import load_network_config, network_path
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.sampling import input_paths, sample_network
-from torsweep.pipeline.figures import figure_names, figure_needs, require_figure
+from torsweep.pipeline.figures import figure_files, find_figure, require_figure
 from torsweep.tor.series import read_series
 
 SHIPPED = Path("experiments/refill_sweep/experiment.yaml")
@@ -49,7 +49,7 @@ def test_a_study_finds_what_ships(study):
         == network_path("ci")
         == CHECKOUT / "configs/networks/ci.yaml"
     )
-    assert "ttfb_cdf" in figure_names()
+    assert "ttfb_cdf" in figure_files()
     assert read_series().patches
     assert shown(find(SHIPPED)) == str(SHIPPED)
 
@@ -77,9 +77,9 @@ def test_a_figure_of_ones_own_stands_beside_those_that_ship(study):
     file = Path("plotting/notes.py")
     file.parent.mkdir()
     file.write_text(FIGURE)
-    assert {"notes", "ttfb_cdf"} <= set(figure_names())
-    assert figure_needs("notes") == ("outcomes",)
-    assert figure_needs("ttfb_cdf") == ("curves", "outcomes")
+    assert {"notes", "ttfb_cdf"} <= set(figure_files())
+    assert find_figure("notes").NEEDS == ("outcomes",)
+    assert find_figure("ttfb_cdf").NEEDS == ("curves", "outcomes")
     with pytest.raises(InputError, match=r"^is no figure \(did you mean 'notes'\?\), got 'note'; accepted: "):
         require_figure("note")
 
@@ -102,7 +102,7 @@ def test_a_mistake_in_a_figure_of_ones_own_is_told_with_its_place(study, name, w
     file.parent.mkdir()
     file.write_text(FIGURE.replace(right, wrong))
     with pytest.raises(InputError, match=said):
-        figure_needs(name)
+        find_figure(name)
 
 
 def test_a_series_of_ones_own_stands_for_the_one_that_ships(study):

@@ -24,6 +24,7 @@ from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.builds import marker
+from torsweep.pipeline.figures import figure_files
 from torsweep.pipeline.paths import Paths, called_by_rules
 from torsweep.pipeline.tree import parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
@@ -194,7 +195,7 @@ class Arguments:
 
     def figure_source(self, wildcards: Any) -> str:
         """The key of what drawing a figure loads, beside the module of the figure and what figures share."""
-        return _source_key(f"plotting/{wildcards.figure}.py", "plotting/drawing/source.py")
+        return _source_key(str(figure_files()[wildcards.figure]), "plotting/drawing/source.py")
 
     def captions(self, wildcards: Any) -> bool:
         """Whether figures have their captions below them."""

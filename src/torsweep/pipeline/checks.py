@@ -19,7 +19,7 @@ from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all
-from torsweep.pipeline.figures import figure_needs, require_figure
+from torsweep.pipeline.figures import find_figure, require_figure
 from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.statistic import statistics
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -103,7 +103,7 @@ def _require_figures(experiment: Experiment) -> None:
     for position, figure in enumerate(experiment.figures):
         key = f"figures[{position}]"
         require_figure(figure, experiment.file, key)
-        for name in figure_needs(figure):
+        for name in find_figure(figure).NEEDS:
             if name not in statistics():
                 accepted = ", ".join(statistics())
                 raise InputError(f"figure {figure} needs what is no statistic", value=name, accepted=accepted)

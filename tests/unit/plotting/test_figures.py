@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import re
 import shutil
@@ -22,19 +21,21 @@ from tests.stamped import stamp
 from tests.synthetic import Size, gathered, summarized, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.pipeline.figures import draw_figure, figure_names, figure_needs
+from torsweep.pipeline.figures import draw_figure, figure_files, find_figure
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
-FIGURES = {name: importlib.import_module(f"plotting.{name}").draw for name in figure_names()}
+FIGURES = {name: find_figure(name).draw for name in figure_files()}
 OF_PROGRESS = ("stream_progress", "stream_fairness")
 """Figures of experiments with a table of progress, which test_stream_figures.py draws."""
 
 OF_RANGES = ("responses", "effects")
 OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "shares", *OF_RANGES)
 OF_ANY_PLAN = [
-    name for name in FIGURES if name not in OF_PROGRESS and not figure_needs(name)[0].startswith(OF_OTHERS)
+    name
+    for name in FIGURES
+    if name not in OF_PROGRESS and not find_figure(name).NEEDS[0].startswith(OF_OTHERS)
 ]
 """Those of traced cells, of followed downloads and of scales are drawn where these are:
 tests/unit/stats/test_cell_times.py, test_breakdown.py and test_scaling.py; those of several sources in
@@ -71,9 +72,8 @@ def _draw(source: Source, name: str, out: Path) -> None:
 def test_every_figure_says_what_it_is():
     assert len(FIGURES) >= 13
     for name in FIGURES:
-        module = importlib.import_module(f"plotting.{name}")
-        assert module.TITLE and module.HOW_TO_READ.endswith(".")
-        assert figure_needs(name) == module.NEEDS
+        figure = find_figure(name)
+        assert figure.TITLE and figure.HOW_TO_READ.endswith(".")
 
 
 @pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs", "relay_queues"])

@@ -10,18 +10,16 @@ import polars as pl
 import pytest
 from matplotlib.text import Text
 
-from plotting import stream_fairness as fairness
-from plotting import stream_progress as progress
 from plotting.drawing.palette import SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.drawing.source import Source
-from plotting.stream_fairness import amount
+from plotting.families.streams import amount
 from tests.stamped import stamp
 from tests.synthetic import gathered, summarized
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
-from torsweep.pipeline.figures import draw_figure
+from torsweep.pipeline.figures import draw_figure, find_figure
 
-BOTH = {"stream_progress": progress.draw, "stream_fairness": fairness.draw}
+BOTH = {name: find_figure(name).draw for name in ("stream_progress", "stream_fairness")}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +75,7 @@ def test_every_plan_is_drawn_in_print_size(plan_of, name, plan):
 
 def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of):
     with style():
-        figure, points, caption = progress.draw(plan_of())
+        figure, points, caption = BOTH["stream_progress"](plan_of())
     titles = [axis.get_title() for axis in figure.axes]
     assert titles[:3] == ["list\n6 of 9 starved", "reversed\n6 of 9 starved", "random\n0 of 9 starved"]
     assert "Middle bandwidth: 550 KiB/s" in caption
@@ -101,7 +99,7 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(plan_of, tmp
         completed = pl.when(pl.col("opened") > 1).then(pl.col("completed_s"))
         frame.with_columns(completed.alias("completed_s")).write_csv(tmp_path / name)
     with style():
-        _, points, _ = progress.draw(Source(stamp(tmp_path)))
+        _, points, _ = BOTH["stream_progress"](Source(stamp(tmp_path)))
     of_one = (
         points.filter(pl.col("activation_order") == "list")
         .group_by("opened")
@@ -112,8 +110,8 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(plan_of, tmp
 
 def test_fairness_is_drawn_against_what_varies(plan_of):
     with style():
-        against_middle, points, _ = fairness.draw(plan_of())
-        against_streams, _, _ = fairness.draw(plan_of("streams"))
+        against_middle, points, _ = BOTH["stream_fairness"](plan_of())
+        against_streams, _, _ = BOTH["stream_fairness"](plan_of("streams"))
     jain, starved = against_middle.axes[:2]
     assert jain.get_ylabel() == "Jain's index"
     assert starved.get_xlabel() == "Middle (KiB/s)"
@@ -125,7 +123,7 @@ def test_fairness_is_drawn_against_what_varies(plan_of):
 
 def test_one_network_has_no_bands_and_says_so(plan_of):
     with style():
-        _, _, caption = fairness.draw(plan_of("packaging", 1))
+        _, _, caption = BOTH["stream_fairness"](plan_of("packaging", 1))
     assert "One network: no intervals" in caption
 
 
@@ -133,7 +131,7 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(plan_of, tmp_path):
     for file in plan_of("packaging", 1).summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     with style():
-        _, _, caption = fairness.draw(Source(stamp(tmp_path, engine="emulation")))
+        _, _, caption = BOTH["stream_fairness"](Source(stamp(tmp_path, engine="emulation")))
     assert "Round trips: those of the network, emulated" in caption
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from plotting import latency_breakdown, latency_over_time, latency_percentiles, latency_waterfall
 from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.analyses import analysis_of
@@ -19,6 +18,7 @@ from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
+from torsweep.pipeline.figures import find_figure
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
@@ -184,13 +184,11 @@ def test_a_word_that_nobody_knows_is_refused(followed_tables, tmp_path):
         validate(frame.with_columns(pl.lit("somewhere").alias("place")), BREAKDOWN, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "module", [latency_breakdown, latency_percentiles, latency_over_time, latency_waterfall]
-)
-def test_figures_are_drawn_from_the_files(followed_summary, tmp_path, module):
+@pytest.mark.parametrize("what", ["breakdown", "percentiles", "over_time", "waterfall"])
+def test_figures_are_drawn_from_the_files(followed_summary, tmp_path, what):
     write_summary(followed_summary, tmp_path / "summaries")
     with style():
-        figure, points, caption = module.draw(Source(tmp_path / "summaries"))
+        figure, points, caption = find_figure(f"latency_{what}").draw(Source(tmp_path / "summaries"))
         figure.savefig(tmp_path / "figure.png")
     assert len(points) and "first byte" in caption
     drawn = {part for part in points["part"]} if "part" in points.columns else set()

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plotting import cell_density, cell_stages
 from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.pipeline.figures import find_figure
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
@@ -111,7 +111,7 @@ def test_claims_that_the_cells_speak_against_are_contradicted(number, changes, t
     assert verdict.verdict == "contradicted"
 
 
-@pytest.mark.parametrize("draw", [cell_density.draw, cell_stages.draw])
+@pytest.mark.parametrize("draw", [find_figure(name).draw for name in ("cell_density", "cell_stages")])
 def test_figures_are_drawn_from_the_summaries(draw, traced_summary, tmp_path):
     write_summary(traced_summary, tmp_path / "summaries")
     with style():

@@ -1,9 +1,7 @@
-"""How measures differ from the baseline, as a forest plot.
+"""How measures differ from the baseline, and how what they count is spread.
 
-In: measure_differences.csv. Out: a row of panels for each topic, a line for each measure in it: the mean over
-networks of the change, paired by network, and its 95 % interval; a mark for each level of the first knob, a
-column of panels for each level of the second. Further knobs are at the baseline's level. An interval that
-leaves its panel is cut there.
+In: measure_differences.csv and distributions.csv. Out: a forest plot, with a row of panels for each topic and
+a line for each measure; curves of build times, round trips, goodput and utilisation.
 """
 
 from __future__ import annotations
@@ -12,22 +10,18 @@ import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from plotting.drawing.axes import change_axis
-from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
+from plotting.drawing.axes import change_axis, plain_log_ticks, share_axis
+from plotting.drawing.facets import MARK, Facets, as_pandas, band, folded, levels_text
 from plotting.drawing.palette import COLUMN_WIDTH_IN, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
-from plotting.drawing.source import Source
+from plotting.drawing.source import PlanFigure, Source
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
+from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
+from torsweep.stats.measures.measure import ALL
 from torsweep.stats.measures.summary import MEASURES, group_text
-
-TITLE = "Measures against the baseline"
-HOW_TO_READ = (
-    "Each measure against the baseline, paired by network: a mark is the mean change, its line the 95 % "
-    "interval. If the line crosses zero, the measure may have risen or fallen. By chance alone, about one "
-    "line in twenty excludes zero."
-)
-NEEDS = ("measure_differences", "outcomes")
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26
 _POINTS = " (points)"
@@ -38,8 +32,8 @@ _MOST_SPAN = 2.5
 """A panel reaches at most so many times as far as its largest change: longer intervals are cut."""
 
 
-def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption."""
+def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """How measures differ from the baseline, as a forest plot."""
     baseline, facets = source.baseline(), Facets.of(source.knobs)
     held = {knob: baseline[knob] for knob in facets.rows[0]}
     points = at_levels(_drawn(source.summary("measure_differences")), held)
@@ -154,3 +148,89 @@ def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
     axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))
     axis.set_yticks([-float(number) for number in range(len(lines))], lines if named else [""] * len(lines))
     change_axis(axis)
+
+
+_ROW_IN = 1.4
+FEWEST = 3
+"""One or two downloads in a network are no curve, and several such networks give a band of any width."""
+
+
+def _measure_cdfs(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """How build times, round trips, goodput and utilisation are spread."""
+    facets = Facets.of(source.knobs)
+    every = source.summary("distributions")
+    # A curve of one network of several is no mean, and has no interval.
+    a_mean = pl.col("networks") >= min(2, len(source.provenance.seeds))
+    of_panel = ("distribution", "group", *facets.rows[0], *facets.columns[0])
+    points = every.filter(a_mean, pl.col("fewest").min().over(of_panel) >= FEWEST)
+    few = [_thing(*one) for one in _things(every) if one not in _things(points)]
+    too_few = [f"Too few for a curve: {', '.join(few)}."] if few else []
+    caption = source.caption("Means over networks.", *too_few, source.band_note())
+    if points.is_empty():
+        said = too_few[0] if few else f"{source.provenance.engine} records none of these"
+        return nothing(said, points, caption)
+    rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
+    for name, group in _things(points):
+        thing = _thing(name, group)
+        rows[thing[0].upper() + thing[1:]] = (
+            DISTRIBUTIONS[name],
+            group_text(group),
+            points.filter(distribution=name, group=group),
+        )
+    things = {name: of_kind_points for name, (_, _, of_kind_points) in rows.items()}
+    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption, *too_few)
+    plot = (
+        facets.plot(facets.place(things), things, x="value", y="share")
+        .add(
+            band(source), xmin="value_low", xmax="value_high", edgestyle=facets.knob, orient="y", legend=False
+        )
+        .add(so.Path(linewidth=1), legend=False)
+        .share(x=False)
+    )
+    for panel in facets.put(plot, figure, things, "", "too few"):
+        one, of_kind, of_kind_points = rows[panel.thing]
+        share_axis(panel.axis)
+        panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
+        panel.axis.xaxis.label.set_visible(True)
+        values = of_kind_points["value"].to_numpy()
+        if one.logarithmic:
+            panel.axis.set_xlim(values.min() * 0.9, values.max() * 1.15)
+            panel.axis.set_xscale("log")
+            plain_log_ticks(panel.axis)
+        else:
+            panel.axis.set_xlim(0, values.max() * 1.05)
+            panel.axis.xaxis.set_major_locator(MaxNLocator(3))
+            panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    facets.legend(figure, more=facets.of_bands(source))
+    return figure, points, caption
+
+
+def _things(points: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each distribution and group in ``points``."""
+    return points.select("distribution", "group").unique(maintain_order=True).rows()
+
+
+def _thing(distribution: str, group: str) -> str:
+    """``circuits``, ``web downloads``."""
+    of_kind = "" if group == ALL else f"{KIND_NAMES[group]} "
+    return f"{of_kind}{DISTRIBUTIONS[distribution].thing}"
+
+
+FIGURES = {
+    "measures": PlanFigure(
+        "Measures against the baseline",
+        "Each measure against the baseline, paired by network: a mark is the mean change, its line the 95 % "
+        "interval. If the line crosses zero, the measure may have risen or fallen. By chance alone, about "
+        "one line in twenty excludes zero.",
+        ("measure_differences", "outcomes"),
+        _measures,
+    ),
+    "measure_cdfs": PlanFigure(
+        "Build times, round trips, goodput and utilisation",
+        "A point of a curve is the share of circuits, downloads or relays that are at or below that value: "
+        "for times, further left is faster; for goodput, further right. Circuits that failed and downloads "
+        "that are not complete are in no curve.",
+        ("distributions", "outcomes"),
+        _measure_cdfs,
+    ),
+}

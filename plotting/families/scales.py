@@ -1,7 +1,7 @@
 """Contrasts of web clients against the scale of the network: a column for each contrast, a row for each time.
 
-In: scale_contrasts.csv. Out: axes with a point and an interval for each scale and each level of the knob that
-is not compared.
+In: scale_contrasts.csv. Out: a point and an interval for each scale and each level of the knob that is not
+compared: of the change, paired by network, or of the standard deviation between networks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from plotting.drawing.axes import say_nothing_is_here
-from plotting.drawing.palette import COLUMN_WIDTH_IN, canvas, level_name, looks, nothing
-from plotting.drawing.source import Source
+from plotting.drawing.axes import log_ticks, percent_formatter, say_nothing_is_here
+from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, canvas, level_name, looks, nothing
+from plotting.drawing.source import PlanFigure, Source
 
 KIND = "web"
 ROWS = {
@@ -129,3 +129,69 @@ def _scale_axis(axis: Axes, sizes: list[float]) -> None:
     axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+_FARTHEST = 2.5
+"""How far panels reach, in greatest changes."""
+
+
+def _scale_effect(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """What a knob does to web clients, against the scale of the network."""
+    ends = ("ratio", "ratio_low", "ratio_high")
+    points = points_of(source).with_columns(pl.col(ends) - 1)
+    points = points.rename({end: end.replace("ratio", "change") for end in ends})
+    # An interval of two networks can reach any number: it goes on beyond the panel.
+    farthest = _FARTHEST * float(points["change"].abs().max() or 1.0)  # type: ignore[arg-type]
+    note = "Change of web clients' times (%), paired by network: means and 95 % t-intervals over networks."
+    figure, drawn, caption = panels(source, points, "change", note, "not reached")
+    for panel in drawn:
+        panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
+        lowest, highest = panel.axis.get_ylim()
+        panel.axis.set_ylim(max(lowest, -min(farthest, 1.0)), min(highest, farthest))
+        panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        panel.axis.yaxis.set_major_formatter(percent_formatter())
+    return figure, points, caption
+
+
+def _scale_spread(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """How far the answers of single networks are apart, against the scale of the network."""
+    # A logarithmic axis has no place for no spread.
+    spread = pl.when(pl.col("spread") > 0).then(pl.col("spread"))
+    points = points_of(source).with_columns(spread.alias("spread"))
+    note = (
+        "Standard deviation between networks of the log ratio of two variants' times (%), with 95 % "
+        "intervals (χ²); grey: as one over the root of the scale."
+    )
+    figure, drawn, caption = panels(source, points, "spread", note, "no spread")
+    for panel in drawn:
+        panel.axis.set_yscale("log")
+        for _, _, line in panel.lines():
+            root = line["size"], line["spread_by_root"]
+            panel.axis.plot(*root, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    for panel in drawn:
+        panel.axis.yaxis.set_major_locator(log_ticks(*panel.axis.get_ylim()))
+        panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}"))
+        panel.axis.yaxis.set_minor_formatter(NullFormatter())
+    return figure, points.drop_nulls("spread"), caption
+
+
+FIGURES = {
+    "scale_effect": PlanFigure(
+        "Effects against the scale of the network",
+        "Each point is the change of a time when one knob changes, on networks of one scale: below zero is "
+        "quicker. Where the points are level, scaling down does not change the answer; where they rise or "
+        "fall, a small network gives another answer. An interval that crosses zero leaves the direction "
+        "open, and one that ends at the edge of a panel goes on beyond it.",
+        ("scale_contrasts", "outcomes"),
+        _scale_effect,
+    ),
+    "scale_spread": PlanFigure(
+        "Spread between networks against their scale",
+        "Each point is the standard deviation, between networks, of the change that a network shows. Along "
+        "the grey line it falls as one over the square root of the scale: then ten small networks say as "
+        "much as one that is ten times as large. If points fall faster, one large network says more; if "
+        "slower, less.",
+        ("scale_contrasts", "outcomes"),
+        _scale_spread,
+    ),
+}

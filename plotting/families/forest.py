@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import polars as pl
@@ -21,7 +22,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.axes import change_axis, change_text
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
-from plotting.drawing.source import Source, kind_title
+from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
 from torsweep.runsets.reading import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
@@ -167,3 +168,16 @@ def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
     """The levels that differ between variants, in words, without that of the dimension ``but``."""
     varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
     return levels_text({knob: variant[knob] for knob in varying if knob != but})
+
+
+FIGURES = {
+    "differences": PlanFigure(
+        "Differences from the baseline", how_to_read(), ("differences", "outcomes"), draw_differences
+    ),
+    "perf_differences": PlanFigure(
+        "Differences from the baseline, perf clients",
+        how_to_read(),
+        ("perf_differences", "perf_outcomes", "outcomes"),
+        partial(draw_perf, draw=draw_differences),
+    ),
+}
