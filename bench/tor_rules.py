@@ -18,10 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from torsweep.errors import TorsweepError
-from torsweep.folder_lock import folder_claimed
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
-from torsweep.storage.folders import TOOLS_FOLDER
+from torsweep.storage.folders import TOOLS_FOLDER, folder_claimed
 from torsweep.tor import DOWNLOADS, TOOLS
 from torsweep.tor.compile import check_requirements, compile_tor, configure
 from torsweep.tor.release import find_release, unpack

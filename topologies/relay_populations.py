@@ -31,7 +31,7 @@ import numpy as np
 
 from torsweep.network.model import POSITIONS
 from torsweep.network.population import Population, PopulationRelay, shares, write_population
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 _SIZE = 1_000
 _SEED = 20120404

@@ -22,7 +22,7 @@ const HOSTS_MAX: u64 = 1 << 20;
 const STREAMS_MAX: u64 = 1 << 20;
 /// A consensus states weights in 32 bits (`Bandwidth=` of a `w` line, dir-spec 3.4.1).
 const WEIGHT_MAX: u64 = u32::MAX as u64;
-/// A share of packets beyond which no path is worth the name; `torsweep.ranges` has the same.
+/// A share of packets beyond which no path is worth the name; `torsweep.units` has the same.
 const LOSS_MAX: f64 = 0.2;
 /// What paths are chosen with; a consensus has others, for positions that no circuit here has.
 const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed"];

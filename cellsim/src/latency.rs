@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::provenance::sha256_hex;
 use crate::time::Span;
 
-/// The longest round trip between two hosts, us; `torsweep.ranges` has the same.
+/// The longest round trip between two hosts, us; `torsweep.units` has the same.
 pub const RTT_MAX_US: u32 = 60_000_000;
 
-/// So many take 1.6 GB; `torsweep.ranges` has the same.
+/// So many take 1.6 GB; `torsweep.units` has the same.
 const PLACES_MAX: usize = 20_000;
 
 /// Room for a header of NumPy's, whose length has 16 bits in the version that NumPy writes for such an array.

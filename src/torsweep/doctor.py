@@ -25,7 +25,7 @@ from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.formats.files import GIB
 from torsweep.home import find_all
 from torsweep.machine import Machine, read_machine
-from torsweep.ranges import MOST_NODES
+from torsweep.units import MOST_NODES
 
 SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
 

@@ -55,7 +55,6 @@ def follow(monkeypatch):
     ("file", "stages"),
     [
         ("tor/arti_client.py", REAL),
-        ("tor/onion.py", REAL),
         ("tor/torrc.py", REAL),
         ("tor/templates/arti.toml", REAL),
         ("tor/templates/client.torrc", REAL),

@@ -41,7 +41,7 @@ from torsweep.config.knob import (
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
-from torsweep.ranges import LEAST_SCALE, MOST_LOSS_SHARE
+from torsweep.units import LEAST_SCALE, MOST_LOSS_SHARE
 
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""

@@ -30,8 +30,17 @@ from torsweep.config.traffic import CLIENT_GROUPS, ClientGroup
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
-from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, LEAST_SCALE, MOST_LOSS_SHARE, MOST_NODES
-from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
+from torsweep.units import (
+    BYTES_PER_SECOND_PER,
+    LEAST_BUCKET_BYTES_PER_S,
+    LEAST_SCALE,
+    MOST_LOSS_SHARE,
+    MOST_NODES,
+    Between,
+    DurationNs,
+    RateBytesPerSecond,
+    format_quantity,
+)
 
 NETWORKS_DIRECTORY = Path("configs/networks")
 """A study may have this folder beside the checkout's: see :mod:`torsweep.home`."""

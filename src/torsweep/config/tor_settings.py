@@ -16,7 +16,7 @@ from pydantic import Field, StrictBool
 from torsweep.config.knob import MILLISECOND_NS
 from torsweep.config.option_bundle import Parameter
 from torsweep.config.reading import Section, left_out
-from torsweep.ranges import HOUR_NS, WEEK_NS
+from torsweep.units import HOUR_NS, WEEK_NS
 
 MICROSECOND_NS = 1_000
 

@@ -1,25 +1,31 @@
 """The address, the identities and the configuration of each host of a network.
 
 In: a host's node number; a run and its network. Out: an address, the same for a network in every run; the
-torrc of a host, from what every engine of real tor tells it and what one engine adds.
+torrc of a host, from what every engine of real tor tells it and what one engine adds; the keys of an onion
+service, the same for a network in every run, so that the same relays keep its descriptors.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
+from stem.util.ed25519 import publickey_unsafe
+
 from torsweep.config.option_bundle import Role
-from torsweep.config.traffic import ONION, AnyKind
+from torsweep.config.traffic import ONION, ONION_SUFFIX, AnyKind
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.tor_tables import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay, Server
+from torsweep.seeds import stream
 from torsweep.tor.arti_client import arti_toml, ed25519_identity, guards_json
-from torsweep.tor.onion import onion_keys
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 OR_PORT = 9001
@@ -181,3 +187,52 @@ def _directory_authorities(network: Network, identities: Identities) -> str:
         f" {address(node)}:{DIR_PORT} {identities.relays[host.name]}"
         for node, host in enumerate(network.authorities, len(network.relays))
     )
+
+
+ONION_FOLDER = "onion"
+"""The ``HiddenServiceDir`` of a server, in the folder of its tor."""
+
+_ONION_VERSION = b"\x03"
+_KEY_HEADER = b"== ed25519v1-%b: type0 =="
+_KEY_HEADER_BYTES = 32
+
+
+@dataclass(frozen=True)
+class OnionKeys:
+    """The address of an onion service, and the contents of its files by name."""
+
+    address: str
+    files: dict[str, bytes]
+
+    def write(self, folder: Path) -> None:
+        """Make ``folder``, as tor expects it."""
+        folder.mkdir(mode=0o700)
+        for name, content in self.files.items():
+            (folder / name).write_bytes(content)
+
+
+@lru_cache
+def onion_keys(seed: int, server: str) -> OnionKeys:
+    """The keys of the onion service of ``server`` in the network of ``seed``.
+
+    Formats are those of tor's rend-spec-v3, section 6 (the address), and crypto_ed25519.c (the files). stem
+    computes the public key without care for who watches: these keys protect nothing.
+    """
+    secret = stream(seed, "onion", server).bytes(32)
+    public = publickey_unsafe(secret)
+    # RFC 8032, section 5.1.5: bits of the hashed secret are cleared and set before it is used.
+    expanded = bytearray(hashlib.sha512(secret).digest())
+    expanded[0] &= 248
+    expanded[31] = expanded[31] & 63 | 64
+    checksum = hashlib.sha3_256(b".onion checksum" + public + _ONION_VERSION).digest()[:2]
+    address = base64.b32encode(public + checksum + _ONION_VERSION).decode().lower() + ONION_SUFFIX
+    files = {
+        "hs_ed25519_secret_key": _key_file(b"secret", bytes(expanded)),
+        "hs_ed25519_public_key": _key_file(b"public", public),
+        "hostname": f"{address}\n".encode(),
+    }
+    return OnionKeys(address, files)
+
+
+def _key_file(kind: bytes, key: bytes) -> bytes:
+    return (_KEY_HEADER % kind).ljust(_KEY_HEADER_BYTES, b"\0") + key

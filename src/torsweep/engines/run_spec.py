@@ -23,16 +23,15 @@ from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import MILLION, MOST_OBJECTS, AnyKind, ClientTraffic, Think, check_points, mean
 from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError, OutputError
-from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import read_document
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 from torsweep.storage.whole import changed_since, verify_folder, with_table_checksums
 from torsweep.tor import is_arti
+from torsweep.units import WEEK_NS
 
 RUN_FILE = "run.json"
 """Written before an engine starts; when it changes, what the engine left counts no more."""

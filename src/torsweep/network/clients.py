@@ -31,10 +31,10 @@ from torsweep.formats.files import read_document
 from torsweep.formats.frames import read_csv, read_frame
 from torsweep.network.exact import Floats, conditional_quantile, lognormal_table, quantile, whole
 from torsweep.provenance import sha256_of_file
-from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import BANDWIDTHS_FOLDER
+from torsweep.units import MOST_RATE_BYTES_PER_S
 
 BANDWIDTH_FILE = "bandwidth.json"
 BANDWIDTH_FORMAT = "torsweep-client-bandwidth"

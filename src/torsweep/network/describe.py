@@ -33,8 +33,8 @@ from torsweep.network.load import (
     written_text,
 )
 from torsweep.network.model import POSITIONS, Latencies, Network
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 IDLE_BELOW = 0.2
 HOPELESS_ABOVE = 4.0

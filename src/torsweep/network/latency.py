@@ -42,9 +42,9 @@ from torsweep.network.exact import (
     whole,
 )
 from torsweep.network.model import CONTINENTS, LATENCY_FLOOR_US, require_round_trips
-from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 from torsweep.seeds import stream
 from torsweep.storage import whole_file
+from torsweep.units import MOST_PLACES, MOST_RTT_US
 
 MODEL_FILE = "latency.npz"
 _MEASURED = "measured_us"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torsweep.errors import InputError
 from torsweep.formats.files import text_lines
 from torsweep.network.exact import Floats
-from torsweep.ranges import MOST_PLACES, MOST_RTT_US
+from torsweep.units import MOST_PLACES, MOST_RTT_US
 
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 

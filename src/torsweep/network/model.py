@@ -26,7 +26,11 @@ from torsweep.formats.files import read_json
 from torsweep.formats.frames import map_array
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.provenance import sha256_of_file
-from torsweep.ranges import (
+from torsweep.seeds import MOST_SEED
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import NETWORK_FOLDER
+from torsweep.storage.whole import changed_since
+from torsweep.units import (
     MOST_CONFIGURED_BYTES,
     MOST_CONSENSUS_WEIGHT,
     MOST_LOSS_SHARE,
@@ -34,10 +38,6 @@ from torsweep.ranges import (
     MOST_PLACES,
     MOST_RTT_US,
 )
-from torsweep.seeds import MOST_SEED
-from torsweep.storage import whole_directory
-from torsweep.storage.folders import NETWORK_FOLDER
-from torsweep.storage.whole import changed_since
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"

@@ -19,8 +19,8 @@ from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.files import read_document
 from torsweep.network.model import POSITIONS, Position
-from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import write_text
+from torsweep.units import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 
 POPULATION_FILE = "relays.json"
 _MOST_RELAYS = 100_000

@@ -29,8 +29,8 @@ from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
 from torsweep.network.latency import PlacesOf
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.network.population import Population, PopulationRelay
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 _POSITION_TOLERANCE_PERMILLE = np.array([150, 150, 250])
 _NETWORK_TOLERANCE_PERMILLE = np.array([30, 30, 80])

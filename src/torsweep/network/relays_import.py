@@ -37,9 +37,9 @@ from torsweep.network.population import (
     write_population,
 )
 from torsweep.provenance import sha256_of_file
-from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import RELAYS_FOLDER
+from torsweep.units import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 
 ERA_FILE = "today.yaml"
 

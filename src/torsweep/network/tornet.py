@@ -37,9 +37,9 @@ from torsweep.network.model import (
 )
 from torsweep.network.relays import network_bandwidth_weights
 from torsweep.provenance import sha256_of_file
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK_FOLDER
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 
 TORNET_FILE = "shadow.config.yaml"
 EARLIER_TORNET_FILE = "shadow.config.xml"

@@ -31,12 +31,11 @@ from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
-from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
-from torsweep.storage.folders import EXPERIMENT_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE, hold_folder
 from torsweep.storage.whole import FULL_BYTES, NO_ROOM, free_bytes, no_room
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration

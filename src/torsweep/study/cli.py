@@ -194,7 +194,7 @@ def compare_command(
 
 def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     """Play what is ``prepared``; or print its plan, and return None."""
-    from torsweep.study.budget import better_spent
+    from torsweep.study.request import better_spent
     from torsweep.study.workload import Workload, plan_lines, require_options, share_builds
     from torsweep.tor.build import require_buildable
 
@@ -260,7 +260,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     from torsweep.stats.claims.claim import claims_of
     from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of, print_verdict
-    from torsweep.study.budget import better_spent, next_line
+    from torsweep.study.request import better_spent, next_line
 
     play, experiment = plan.play, plan.experiment
     tornets = play.study.tornets

@@ -22,10 +22,9 @@ from typing import Any
 
 from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError, TorsweepError
-from torsweep.folder_lock import folder_claimed
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, own_folder
+from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, folder_claimed, own_folder
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import arti_content, build_arti, require_rust
 from torsweep.tor.builds import (

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import InputError, OutputError, ToolMissing
-from torsweep.folder_lock import folder_claimed
 from torsweep.formats.archives import unpack_tarball
 from torsweep.provenance import sha256_of_file
-from torsweep.storage.folders import TOOLS_FOLDER
+from torsweep.storage.folders import TOOLS_FOLDER, folder_claimed
 from torsweep.tor.repository import Commit, export, file_of, find_commit
 
 RELEASE_SERIES = "0.4.9"

@@ -21,7 +21,7 @@ from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 TEMPLATES = Path(__file__).with_name("templates")
 

@@ -22,10 +22,9 @@ from torsweep.engines.run_settings import read_stamps, run_settings, tor_builds
 from torsweep.engines.run_spec import finished_run, read_run, write_run
 from torsweep.engines.run_tors import RunTors
 from torsweep.errors import InputError, OutputError, ToolMissing
-from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 
 
 def _run(network, directory, variant=""):

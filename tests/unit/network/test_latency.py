@@ -28,7 +28,7 @@ from torsweep.network.latency import (
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US, Latencies
 from torsweep.network.sampling import LATENCY_TABLES, sample_network, source_path
-from torsweep.ranges import MOST_RTT_US
+from torsweep.units import MOST_RTT_US
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
 

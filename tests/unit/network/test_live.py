@@ -14,7 +14,7 @@ from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import position_counts, sample_relays
 from torsweep.network.sampling import RELAY_TABLES, source_path
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1)
 

@@ -18,7 +18,7 @@ from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, network_text, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network
-from torsweep.ranges import MOST_RTT_US
+from torsweep.units import MOST_RTT_US
 
 CONFIG = """\
 relays: 10

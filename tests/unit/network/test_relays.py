@@ -17,7 +17,7 @@ from torsweep.network.relays import (
     sample_relays,
 )
 from torsweep.network.sampling import RELAY_TABLES, source_path
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 SEEDS = range(1, 31)
 

@@ -11,11 +11,11 @@ from torsweep.config.network import load_network_config
 from torsweep.engines.registry import find_engine
 from torsweep.engines.selection import Choice
 from torsweep.errors import OutputError
-from torsweep.folder_lock import hold_folder
 from torsweep.pipeline import hooks
 from torsweep.pipeline.costs import Slots
 from torsweep.pipeline.hooks import Planned, announcement, progress_line, run_counter, seconds_left, under_way
 from torsweep.pipeline.paths import Paths
+from torsweep.storage.folders import hold_folder
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from torsweep.stats.claims.judging import (
     verdicts,
     within_factor,
 )
-from torsweep.stats.claims.measures import ExtremeMeasure
+from torsweep.stats.claims.records import ExtremeMeasure
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.measures.summary import numbers_of_runs
 from torsweep.stats.statistic import Analysis

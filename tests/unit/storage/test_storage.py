@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from torsweep.errors import OutputError
-from torsweep.folder_lock import folder_claimed
 from torsweep.storage import whole_directory, whole_file, write_text
-from torsweep.storage.folders import MARKER, NETWORK_FOLDER, RUN_FOLDER, own_folder
+from torsweep.storage.folders import MARKER, NETWORK_FOLDER, RUN_FOLDER, folder_claimed, own_folder
 
 
 def test_text_is_written_with_its_folders(tmp_path):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.study import budget
-from torsweep.study.budget import fitted, read_goal
+from torsweep.study import request
 from torsweep.study.document import Setup, Study
+from torsweep.study.request import fitted, read_goal
 
 SETUP = Setup.read()
 
@@ -19,7 +19,7 @@ SETUP = Setup.read()
 @pytest.fixture(autouse=True)
 def plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run takes a minute and what is measured; the spread of 1 min is 1.5 times that of 2 and of 4 min."""
-    monkeypatch.setattr(budget, "Workload", StandIn)
+    monkeypatch.setattr(request, "Workload", StandIn)
 
 
 class StandIn:

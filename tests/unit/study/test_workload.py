@@ -14,8 +14,8 @@ import pytest
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
 from torsweep.stats.inference.planning import EFFECT_VARIES, POWER, Spread, size_text, smallest_shown
-from torsweep.study import budget, workload
-from torsweep.study.budget import better_spent
+from torsweep.study import request, workload
+from torsweep.study.request import better_spent
 from torsweep.study.workload import Workload, expected_lines
 
 ROWS = """\
@@ -129,7 +129,7 @@ def test_a_budget_is_told_where_it_would_be_better_spent(monkeypatch: pytest.Mon
         holder = Holder(study=Holder(document={"measured": "120 s"}))
         return better_spent(StandIn(holder), 4)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(budget, "Workload", StandIn)
+    monkeypatch.setattr(request, "Workload", StandIn)
     instead = "8 networks measured for 1 min would show 3.5 %"
     assert told() == f"{instead} in the time in which 4 show 5.0 %"
     sizes[60] = 0.14

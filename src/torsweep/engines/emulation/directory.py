@@ -26,6 +26,7 @@ from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.hosts import (
     CIRCUIT_PATHS_FILE,
     DIR_PORT,
+    ONION_FOLDER,
     OR_PORT,
     PATHS_OPTION,
     Identities,
@@ -43,14 +44,12 @@ from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
-from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Client, Host, Network, link_rates
 from torsweep.storage import whole_directory
-from torsweep.storage.folders import KEYS_FOLDER
+from torsweep.storage.folders import KEYS_FOLDER, folder_claimed
 from torsweep.storage.whole import NO_ROOM, no_room
 from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.builds import BuiltTor
-from torsweep.tor.onion import ONION_FOLDER
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""

@@ -24,6 +24,7 @@ from torsweep.engines.hosts import (
     CIRCUIT_PATHS_FILE,
     CONTROL_PORT,
     DIR_PORT,
+    ONION_FOLDER,
     OR_PORT,
     PATHS_OPTION,
     SOCKS_PORT,
@@ -31,6 +32,7 @@ from torsweep.engines.hosts import (
     arti_config,
     arti_guards,
     host_torrc,
+    onion_keys,
     paths_text,
     recording_lines,
     server_name,
@@ -68,7 +70,6 @@ from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Client, Latencies, Network, Server, link_rates
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE
-from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.torrc import (
     bandwidths_text,
     check_network,

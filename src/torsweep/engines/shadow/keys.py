@@ -16,11 +16,10 @@ from torsweep.engines.hosts import Identities, address, key_torrc, v3_identity
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools
-from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import KEYS_FOLDER
+from torsweep.storage.folders import KEYS_FOLDER, folder_claimed
 from torsweep.units import SECOND_NS
 
 KEYS = Path("results/tools/keys")

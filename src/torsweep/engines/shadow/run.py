@@ -53,13 +53,12 @@ from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
 from torsweep.engines.tor_tables import costs_frame
 from torsweep.errors import InputError
-from torsweep.folder_lock import folder_claimed
 from torsweep.formats.files import read_json
 from torsweep.network.model import Network, read_latency, read_network
 from torsweep.network.tornet import TOR_ARGUMENTS
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import whole_file, write_text
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 from torsweep.tor.arti_client import READY
 from torsweep.tor.program import config_of
 from torsweep.tor.torrc import consensus_parameters

@@ -22,8 +22,7 @@ from torsweep.engines.emulation.run import processes as processes_module
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.run.processes import NotReady, ProcessEnded
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
-from torsweep.folder_lock import folder_claimed
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 
 SLEEP = "import time; time.sleep(60)"
 

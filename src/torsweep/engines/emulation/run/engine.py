@@ -67,11 +67,10 @@ from torsweep.engines.table_schema import (
 )
 from torsweep.engines.tor_tables import costs_frame, resident_bytes, round_trips_frame
 from torsweep.errors import InputError, OutputError, TorsweepError
-from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
-from torsweep.storage.folders import RUN_FOLDER
+from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 from torsweep.storage.whole import free_bytes, no_room
 from torsweep.tor.torrc import check_network
 

@@ -37,10 +37,9 @@ from torsweep.engines.emulation.run.downloads import LoopbackPort, servers_comma
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import STALLED_S, Child, NotReady, ProcessSet, some_of, until
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
-from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT, address, paths_text
+from torsweep.engines.hosts import ONION_FOLDER, SERVER_PORT, SOCKS_PORT, address, onion_keys, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
-from torsweep.tor.onion import ONION_FOLDER, onion_keys
 from torsweep.tor.program import parse_config
 from torsweep.tor.torrc import bandwidths_text, environment
 
