@@ -71,13 +71,9 @@ wildcard_constraints:
     figure="[a-z_]+",
 
 
-include: "rules/tools.smk"
-include: "rules/networks.smk"
 include: "rules/runs.smk"
 include: "rules/tables.smk"
-include: "rules/figures.smk"
-include: "rules/report.smk"
-include: "rules/publish.smk"
+include: "rules/results.smk"
 
 
 hooks.require_place(workflow)

@@ -40,7 +40,7 @@ import numpy as np
 from bench.writing import csv_text
 from torsweep.config.eras import ERAS, EraName
 from torsweep.engines.emulation.directory import UP_QUEUE_PACKETS
-from torsweep.engines.emulation.run.processes import CLONE_NEWNET
+from torsweep.engines.emulation.processes import CLONE_NEWNET
 from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
 from torsweep.storage import write_text
 

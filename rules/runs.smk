@@ -1,14 +1,69 @@
-# Runs: one variant on one network in one engine. An engine is a program that takes a run directory and leaves
-# tables in it; it writes its provenance last, with their checksums. With --wait, a run waits for an engine
-# that a killed pipeline left at work in the folder. What an engine needs (tor, cores, memory, minutes, a node)
-# is stated by its package; what a run took stands in its provenance and its benchmark file. A repeat is the
-# same run with another seed.
+# What runs need, and runs. Builds of tor, for the engines that run the real thing; networks, sampled from a
+# configuration and a seed and shared by every variant of a replicate; and runs, one variant on one network in one
+# engine. What an engine needs (tor, cores, memory, minutes, a node) is stated by its package.
 from torsweep.engines.registry import RUN_ENGINES
 
 ONE_ENGINE = "|".join(RUN_ENGINES)
 REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
 
 
+# The output is a file whose name has the key of the build's source and patches. Its inputs are ancient, so that it
+# is either missing or right, and never out of date. If it could be out of date, Snakemake would skip runs that take
+# it as an ancient input, even missing ones, and would end as if everything were done.
+rule build_tor:
+    """Build a tor that an experiment names: one binary for all knobs, which are run-time options."""
+    input:
+        series=ancient(str(find(SERIES / LISTING))),
+        patches=ancient(sorted(map(str, find(SERIES / LISTING).parent.glob("*.patch")))),
+    output:
+        "results/tools/tor/built-{build}",
+    log:
+        "results/logs/tools/tor-{build}.log",
+    # A build that fails should fail before hours of other runs.
+    priority: 1
+    threads: 4
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        source=arguments.tor_source,
+        out=subpath(output[0], parent=True),
+    message:
+        "tor: {output}"
+    shell:
+        # The folder is a link in a study of `compare`, which shares the builds of another folder.
+        'torsweep tor build {params.source} --out "$(realpath {params.out:q})" --stamp {output:q}'
+        " --jobs {threads}"
+        " >{log:q} 2>&1"
+
+
+rule sample_network:
+    """Sample one network: a pure function of its configuration and its seed."""
+    input:
+        ancient(paths.network_inputs),
+    output:
+        NETWORK,
+    log:
+        "results/logs/networks/{network}/{seed}.log",
+    threads: 1
+    resources:
+        mem_mb=arguments.network_memory_mb,
+        runtime=5,
+    params:
+        settings=arguments.network_settings,
+        config=arguments.network_name,
+        levels=arguments.network_levels,
+        out=subpath(output[0], parent=True),
+    message:
+        "network {wildcards.network}, seed {wildcards.seed}"
+    shell:
+        "torsweep network sample {params.config} --seed {wildcards.seed} {params.levels}"
+        " --out {params.out:q} >{log:q} 2>&1"
+
+
+# An engine is a program that takes a run directory and leaves tables in it; it writes its provenance last, with their
+# checksums. With --wait, a run waits for an engine that a killed pipeline left at work in the folder. What a run took
+# stands in its provenance and its benchmark file. A repeat is the same run with another seed.
 rule run:
     """Prepare one run and let its engine run it; a run that was killed starts over."""
     input:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.stats.statistic import PLAN_FILE
+from torsweep.storage import with_checksums
 from torsweep.storage.folders import MARKER
-from torsweep.storage.whole import with_checksums
 
 
 def stamp(folder: Path, **changes: Any) -> Path:

@@ -33,7 +33,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import METADATA_KEY, PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.storage.whole import with_table_checksums
+from torsweep.storage import with_table_checksums
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}

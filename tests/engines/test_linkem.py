@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from bench.tcp_kernel import socket_in
-from torsweep.engines.emulation.run.pace import read_tally
+from torsweep.engines.emulation.pace import read_tally
 
 NAMES = ("client", "server")
 ADDRESSES = {"client": "11.0.0.1", "server": "11.0.0.2"}

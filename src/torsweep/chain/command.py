@@ -35,8 +35,8 @@ from torsweep.chain.turns import (
     tracing_plan,
 )
 from torsweep.engines.contract import Say
+from torsweep.engines.emulation.processes import orderly_end
 from torsweep.engines.emulation.rights import cores_claimed
-from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import TorsweepError
 from torsweep.provenance import machine, versions

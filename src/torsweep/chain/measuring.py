@@ -32,12 +32,12 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.contract import Say
+from torsweep.engines.emulation.control import Control, close_quietly
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.run.control import Control, close_quietly
-from torsweep.engines.emulation.run.downloads import connect, request
-from torsweep.engines.emulation.run.engine import READY_LIMIT_S
-from torsweep.engines.emulation.run.pace import busiest, process_times
-from torsweep.engines.emulation.run.processes import ProcessSet
+from torsweep.engines.emulation.downloads import connect, request
+from torsweep.engines.emulation.pace import busiest, process_times
+from torsweep.engines.emulation.processes import ProcessSet
+from torsweep.engines.emulation.run import READY_LIMIT_S
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.engines.paths import PLACES_OF_A_PATH

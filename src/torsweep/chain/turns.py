@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import Place
+from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.rights import CLONE_NEWNET
-from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.tor_tables import vegas_log_lines

@@ -27,9 +27,8 @@ from torsweep.formats.files import read_document
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.seeds import MOST_SEED
-from torsweep.storage import write_text
+from torsweep.storage import changed_since, verify_folder, with_table_checksums, write_text
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
-from torsweep.storage.whole import changed_since, verify_folder, with_table_checksums
 from torsweep.tor import is_arti
 from torsweep.units import WEEK_NS
 

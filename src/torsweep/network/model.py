@@ -27,9 +27,8 @@ from torsweep.formats.frames import map_array
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import MOST_SEED
-from torsweep.storage import whole_directory
+from torsweep.storage import changed_since, whole_directory
 from torsweep.storage.folders import NETWORK_FOLDER
-from torsweep.storage.whole import changed_since
 from torsweep.units import (
     MOST_CONFIGURED_BYTES,
     MOST_CONSENSUS_WEIGHT,

@@ -17,7 +17,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
-from torsweep.storage.whole import bytes_text, free_bytes
+from torsweep.storage import bytes_text, free_bytes
 from torsweep.units import counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480

@@ -35,8 +35,8 @@ from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
+from torsweep.storage import FULL_BYTES, NO_ROOM, free_bytes, no_room
 from torsweep.storage.folders import EXPERIMENT_FILE, hold_folder
-from torsweep.storage.whole import FULL_BYTES, NO_ROOM, free_bytes, no_room
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
 

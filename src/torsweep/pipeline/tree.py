@@ -1,7 +1,7 @@
 """The tree of results: experiment, engine, era, network and plan have a level each, so that nothing mixes.
 
 In: the names of these. Out: paths below ``results/``. A run, a plan's tables and a summary are folders; each
-is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage.whole`).
+is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage`).
 
 A plan of several sources (:mod:`torsweep.runsets.run`) makes missing runs of the model, each with a
 repeat; runs of engines that run tor are taken as they are, unless ``runs=all`` asks for them too, with a

@@ -63,9 +63,8 @@ from torsweep.runsets.reading import (
     SourceRecord,
 )
 from torsweep.runsets.run import GIVEN, Run, open_run, read_table, with_paths
-from torsweep.storage import whole_file, write_text
+from torsweep.storage import changed_since, whole_file, with_table_checksums, write_text
 from torsweep.storage.folders import TABLES_FOLDER, own_folder
-from torsweep.storage.whole import changed_since, with_table_checksums
 
 NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS, SETTINGS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""

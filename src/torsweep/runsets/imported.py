@@ -33,9 +33,8 @@ from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
 from torsweep.runsets.reading import IMPORT, METADATA_KEY, PlanTables
 from torsweep.runsets.run import GIVEN, Run, read_table, with_paths
-from torsweep.storage import whole_directory, write_text
+from torsweep.storage import verify_folder, whole_directory, with_checksums, write_text
 from torsweep.storage.folders import IMPORT_FOLDER
-from torsweep.storage.whole import verify_folder, with_checksums
 from torsweep.units import SECOND_NS, rounded_duration
 
 HOSTS = "shadow.data/hosts"

@@ -37,7 +37,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import of_version, parse_json
 from torsweep.formats.frames import read_metadata, scan_frame
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.storage.whole import verify_folder
+from torsweep.storage import verify_folder
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""

@@ -28,8 +28,7 @@ from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Prov
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.text import TextTable
-from torsweep.storage import whole_file
-from torsweep.storage.whole import verify_folder
+from torsweep.storage import verify_folder, whole_file
 
 MetricName = Literal["ttfb", "ttlb"]
 """Time to the first, or to the last, payload byte of a download."""

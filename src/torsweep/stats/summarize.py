@@ -47,9 +47,8 @@ from torsweep.stats.text import (
     variant_words,
 )
 from torsweep.stats.verdicts import CLAIMS, claims_file
-from torsweep.storage import write_text
+from torsweep.storage import with_checksums, write_text
 from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
-from torsweep.storage.whole import with_checksums
 
 NO_LOOKS: Mapping[int, float] = MappingProxyType({})
 

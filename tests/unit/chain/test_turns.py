@@ -23,8 +23,8 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.emulation.directory import Identities, ProcessLayout
-from torsweep.engines.emulation.run.downloads import answer
-from torsweep.engines.emulation.run.processes import ProcessSet
+from torsweep.engines.emulation.downloads import answer
+from torsweep.engines.emulation.processes import ProcessSet
 from torsweep.engines.host_tors import HostTors
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}

@@ -7,8 +7,8 @@ import polars as pl
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.conflux import CONFLUX
 from torsweep.config.experiment import load_experiment
+from torsweep.engines.emulation.control import CircuitSeen
 from torsweep.engines.emulation.read import circuits_frame
-from torsweep.engines.emulation.run.control import CircuitSeen
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.network.model import write_network

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.storage.whole import verify_folder, with_checksums
+from torsweep.storage import verify_folder, with_checksums
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def run_command(
     A run that falls behind real time is tried again, twice at most.
     """
     from torsweep.engines.emulation.rights import become_able, find_tools
-    from torsweep.engines.emulation.run.engine import run_in_tries
+    from torsweep.engines.emulation.run import run_in_tries
     from torsweep.engines.run_spec import read_run
 
     programs = find_tools(read_run(run_directory))

@@ -45,9 +45,8 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.network.model import Client, Host, Network, link_rates
-from torsweep.storage import whole_directory
+from torsweep.storage import NO_ROOM, no_room, whole_directory
 from torsweep.storage.folders import KEYS_FOLDER, folder_claimed
-from torsweep.storage.whole import NO_ROOM, no_room
 from torsweep.tor.arti_client import GUARDS_FILE
 from torsweep.tor.builds import BuiltTor
 

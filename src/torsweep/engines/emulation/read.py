@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.features import CIRCUIT_KEYWORDS
-from torsweep.engines.emulation.run.control import CircuitSeen
-from torsweep.engines.emulation.run.downloads import Download
+from torsweep.engines.emulation.control import CircuitSeen
+from torsweep.engines.emulation.downloads import Download
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
 from torsweep.units import SECOND_NS
 

@@ -36,9 +36,8 @@ from torsweep.engines.run_spec import (
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
-from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.read import write_tables, write_traced_tables
 from torsweep.engines.shadow.read.logs import TEXT, find_logs, parse_logs
-from torsweep.engines.shadow.read.tables import write_traced_tables
 from torsweep.engines.shadow.simulate import (
     HOSTS_FOLDER,
     SHADOW_FOLDER,

@@ -47,7 +47,7 @@ from torsweep.network.tornet import (
     shadow_time_ns,
     torrc_lines,
 )
-from torsweep.storage.whole import changed_since
+from torsweep.storage import changed_since
 from torsweep.units import SECOND_NS
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
-from torsweep.engines.emulation.directory import LATER_VOTES_S
-from torsweep.engines.emulation.run.control import (
+from torsweep.engines.emulation.control import (
     AFTER_VOTE_S,
     wait_s,
 )
+from torsweep.engines.emulation.directory import LATER_VOTES_S
 from torsweep.engines.host_tors import CACHED_CONSENSUS, read_consensus, require_consensus
 from torsweep.errors import TorsweepError
 

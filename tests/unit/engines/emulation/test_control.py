@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.emulation.run.control import (
+from torsweep.engines.emulation.control import (
     Control,
     ControlClosed,
     ControlRefused,

@@ -15,12 +15,12 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import LINKEM, traffic
 from torsweep.cli import main
+from torsweep.engines.emulation import network as network_module
+from torsweep.engines.emulation import processes as processes_module
+from torsweep.engines.emulation import run as engine_module
+from torsweep.engines.emulation.processes import NotReady, ProcessEnded
 from torsweep.engines.emulation.rights import cores_claimed
-from torsweep.engines.emulation.run import engine as engine_module
-from torsweep.engines.emulation.run import network as network_module
-from torsweep.engines.emulation.run import processes as processes_module
-from torsweep.engines.emulation.run.engine import run_emulation
-from torsweep.engines.emulation.run.processes import NotReady, ProcessEnded
+from torsweep.engines.emulation.run import run_emulation
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 

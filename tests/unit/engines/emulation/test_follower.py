@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from torsweep.config.conflux import CONFLUX
-from torsweep.engines.emulation.run.control import ClientFollower
+from torsweep.engines.emulation.control import ClientFollower
 
 NAMES = {"A" * 40: "relay1", "B" * 40: "relay2"}
 

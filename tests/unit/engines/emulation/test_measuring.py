@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.engines.emulation.conftest import run_spec
-from torsweep.engines.emulation.run import measuring as module
-from torsweep.engines.emulation.run.pace import FellBehind, Pace
-from torsweep.engines.emulation.run.processes import ProcessEnded
+from torsweep.engines.emulation import measuring as module
+from torsweep.engines.emulation.pace import FellBehind, Pace
+from torsweep.engines.emulation.processes import ProcessEnded
 
 
 class Traffic:

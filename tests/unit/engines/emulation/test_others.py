@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torsweep.engines.emulation.run.pace import Other, busiest, process_times
+from torsweep.engines.emulation.pace import Other, busiest, process_times
 
 HZ = os.sysconf("SC_CLK_TCK")
 

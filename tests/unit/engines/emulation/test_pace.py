@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.emulation.run import pace as module
-from torsweep.engines.emulation.run.pace import FellBehind, Pace
+from torsweep.engines.emulation import pace as module
+from torsweep.engines.emulation.pace import FellBehind, Pace
 
 SECOND_NS = 10**9
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.emulation.run import processes as module
-from torsweep.engines.emulation.run.processes import ENDING, ProcessEnded, ProcessSet, orderly_end
+from torsweep.engines.emulation import processes as module
+from torsweep.engines.emulation.processes import ENDING, ProcessEnded, ProcessSet, orderly_end
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from torsweep.engines.emulation.run.processes import ProcessSet
+from torsweep.engines.emulation.processes import ProcessSet
 children = ProcessSet()
 for name in ("one", "two"):
     child = children.start(name, [sys.executable, "-c", {child!r}], Path(sys.argv[1]) / name)

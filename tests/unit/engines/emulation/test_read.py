@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
+from torsweep.engines.emulation.control import CircuitSeen
+from torsweep.engines.emulation.downloads import Download
 from torsweep.engines.emulation.read import (
     SECOND_NS,
     circuits_frame,
@@ -16,8 +18,6 @@ from torsweep.engines.emulation.read import (
     streams_frame,
     wire_frame,
 )
-from torsweep.engines.emulation.run.control import CircuitSeen
-from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, validate
 
 CLIENT = network(*POSITIONS).clients[0]

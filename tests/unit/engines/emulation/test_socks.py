@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.emulation.run.downloads import SocksError, connect
+from torsweep.engines.emulation.downloads import SocksError, connect
 
 WELCOME = [b"\x05\x02", b"\x01\x00"]
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from torsweep.engines.emulation import rights
-from torsweep.engines.emulation.run import engine as module
-from torsweep.engines.emulation.run.pace import FellBehind
-from torsweep.engines.emulation.run.processes import NotReady, ProcessEnded
+from torsweep.engines.emulation import run as module
+from torsweep.engines.emulation.pace import FellBehind
+from torsweep.engines.emulation.processes import NotReady, ProcessEnded
 
 
 def engine(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> list[int]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from torsweep.engines.emulation.run import processes as module
-from torsweep.engines.emulation.run.processes import NotReady, some_of, until
+from torsweep.engines.emulation import processes as module
+from torsweep.engines.emulation.processes import NotReady, some_of, until
 
 NEVER = float("inf")
 

@@ -1,5 +1,241 @@
-"""From the logs of a Shadow run to the tables of torsweep: :func:`.tables.write_tables` is the way in."""
+"""The tables of a Shadow run, from the logs of its hosts and, where it traces, from rings and captures.
 
-from torsweep.engines.shadow.read.tables import write_tables
+In: a run directory and the folder of Shadow's files with layout.json. Out: the tables, and counters for
+provenance. Times count from the opening of the clients' window, as in every engine.
+"""
 
-__all__ = ["write_tables"]
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.config.features import counted_features
+from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
+from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
+from torsweep.engines.cell_ring import RING_FILE, write_cells
+from torsweep.engines.hosts import address
+from torsweep.engines.paths import common_paths
+from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
+from torsweep.engines.shadow.read.oniontrace import (
+    Events,
+    circuit_rows,
+    read_oniontrace,
+    relay_rows,
+    telling_logs,
+    tor_streams,
+    traced_downloads,
+)
+from torsweep.engines.shadow.read.streams import (
+    all_downloads,
+    progress_rows,
+    received_rows,
+    stream_rows,
+    unfinished_downloads,
+)
+from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Clock, Layout, captured_hosts, read_layout
+from torsweep.engines.table_schema import (
+    CIRCUITS,
+    OUTCOMES,
+    PROGRESS,
+    RECEIVED,
+    RELAYS,
+    ROUND_TRIPS,
+    STREAMS,
+    write_table,
+)
+from torsweep.engines.tor_tables import VEGAS_LOG, round_trips_frame
+from torsweep.errors import InputError
+from torsweep.network.model import read_network
+from torsweep.units import SECOND_NS
+
+GRAPH_FILE = "tgen.graphml"
+"""A client's action graph, in its host's folder."""
+
+_NO_PROGRESS = pl.DataFrame(schema=PROGRESS.polars)
+
+
+def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
+    """Write the tables of the run in ``run_directory`` from the logs in ``shadow_directory``.
+
+    Returns counters: versions, lines and unknown lines of each program's logs, downloads by outcome, and what
+    could not be known. Raises InputError, naming file and line, for logs that are missing, cut off, garbled
+    where it matters, or of versions that cannot be read.
+    """
+    run, layout, hosts = (
+        read_run(run_directory),
+        read_layout(shadow_directory),
+        shadow_directory / HOSTS_FOLDER,
+    )
+    clock, clients = Clock.of(layout), list(layout.clients)
+    tgen_logs = _complete(find_logs(hosts, "tgen", clients), clients, hosts)
+    tgen = read_tgen(tgen_logs)
+    steps = read_graphs([_graph(hosts, client) for client in clients])
+    unfinished = unfinished_downloads(tgen_logs, tgen, steps, clock.end_us)
+    traces = find_logs(hosts, "oniontrace", clients)
+    events = by_client(read_oniontrace(traces), traces, clients)
+    asked_streams = tor_streams(events)
+    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked_streams, events)
+    streams = stream_rows(
+        downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height)
+    )
+    circuits = circuits_frame(circuit_rows(events, asked_streams, _names(layout)), clients, clock)
+    relay_logs = find_logs(hosts, "oniontrace", layout.relays)
+    relay_events = read_oniontrace(relay_logs)
+    progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
+    write_table(run_directory, PROGRESS, progress)
+    received = received_rows(streams, events, clock)
+    if run.arti_hosts:
+        # What tor tells of its own circuits and bytes would be compared with that of all clients.
+        circuits, received = circuits.clear(), received.clear()
+    write_table(run_directory, RECEIVED, received)
+    streams = streams.select(list(STREAMS.polars))
+    write_table(run_directory, STREAMS, streams)
+    write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
+    write_table(run_directory, CIRCUITS, circuits)
+    write_table(run_directory, ROUND_TRIPS, _round_trips(hosts, layout, clock))
+    return {
+        "tgen": {
+            "versions": sorted(set(tgen.versions["version"])),
+            "lines": tgen.lines,
+            "unknown_lines": tgen.unknown_lines,
+            "warnings": tgen.warnings,
+        },
+        "oniontrace": {
+            "versions": sorted({*events.versions["version"], *relay_events.versions["version"]}),
+            "lines": events.lines + relay_events.lines,
+            "unknown_lines": events.unknown_lines + relay_events.unknown_lines,
+        },
+        **{outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
+        **_unknown(streams, circuits),
+        **common_paths(circuits, run.paths),
+        **counted_features(circuits),
+        "clients_without_trace": len(clients) - len(traces),
+        "relays_without_trace": len(layout.relays) - len(telling_logs(relay_events)),
+    }
+
+
+def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
+    """The table of round trips, from the logs of the exits that have one."""
+    logs = {
+        relay: file
+        for relay in layout.relays
+        for suffix in reversed(SUFFIXES)
+        if (file := hosts / relay / f"{VEGAS_LOG}{suffix}").exists()
+    }
+    zero = datetime.fromtimestamp(clock.start_us // 1_000_000, UTC).replace(tzinfo=None)
+    return round_trips_frame(logs, zero, clock.end_us - clock.start_us)
+
+
+def _complete(logs: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:
+    missing = sorted(set(names) - {log.host for log in logs})
+    if missing:
+        raise InputError(f"no log of tgen, nor of {len(missing) - 1} other clients", file=hosts / missing[0])
+    return logs
+
+
+def _graph(hosts: Path, client: str) -> Log:
+    for suffix in SUFFIXES:
+        file = hosts / client / f"{GRAPH_FILE}{suffix}"
+        if file.exists():
+            return Log(client, file)
+    raise InputError("no such file", file=hosts / client / GRAPH_FILE)
+
+
+def by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> Events:
+    """``events`` with the index of the client for the index of its log."""
+    number = {client: index for index, client in enumerate(clients)}
+    index = {log: number[trace.host] for log, trace in enumerate(traces)}
+    renumbered = pl.col("log").replace_strict(index, return_dtype=pl.Int64)
+    return replace(
+        events,
+        circuits=events.circuits.with_columns(renumbered),
+        circuit_bytes=events.circuit_bytes.with_columns(renumbered),
+        streams=events.streams.with_columns(renumbered),
+        stream_bytes=events.stream_bytes.with_columns(renumbered),
+    )
+
+
+def _names(layout: Layout) -> dict[str, str]:
+    return {fingerprint: name for name, fingerprint in (*layout.relays.items(), *layout.authorities.items())}
+
+
+def circuits_frame(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
+    """``rows`` as the table of circuits; ``log`` counts ``clients``."""
+    times = [clock.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
+    client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
+    return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
+
+
+def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
+    """How many times something stays unknown that the tables have a column for."""
+    unfinished = streams.filter(pl.col("outcome") == "unfinished")
+    used = circuits.filter(pl.col("streams") > 0)
+    return {
+        "downloads_without_circuit": streams["circuit"].null_count(),
+        "unfinished_of_unknown_bytes": unfinished["bytes_got"].null_count(),
+        "used_circuits_of_unknown_path": used["path"].null_count(),
+    }
+
+
+CAPTURE_FILE = "eth0.pcap"
+"""What Shadow calls the capture of a host's interface; that of the host's own is ``lo.pcap``."""
+
+_ANSWER_HEADER_BYTES = 62
+"""Before the payload of an answer, TGen 1.1.2 sends its password, and a line with the version of its
+protocol, the host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
+
+
+def answer_header_bytes(server: str) -> int:
+    """How many bytes the TGen of ``server`` sends before what was asked for."""
+    return _ANSWER_HEADER_BYTES + len(server)
+
+
+def read_captures(
+    hosts: Path, names: Iterable[str], addresses: Mapping[str, str], zero_ns: int
+) -> tuple[Captures, dict[str, int]]:
+    """The captures of ``names`` in the folder ``hosts``; the run begins ``zero_ns`` after Shadow does.
+
+    Raises InputError for a capture that is missing, none, or has a clock that goes back.
+    """
+    segments: dict[str, pl.DataFrame] = {}
+    counts: dict[str, int] = {}
+    for name in names:
+        frame, unused = read_pcap(hosts / name / CAPTURE_FILE)
+        segments[name] = frame.with_columns(pl.col("time_ns") - zero_ns)
+        counts = {reason: counts.get(reason, 0) + count for reason, count in unused.items()}
+    return captures_of(segments, addresses, "packets"), counts
+
+
+def _rings(run: RunSpec, folder: Path) -> dict[str, Path]:
+    hosts = run.tracing.hosts if run.tracing else ()
+    return {host: folder / HOSTS_FOLDER / host / RING_FILE for host in hosts}
+
+
+def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int) -> dict[str, Any]:
+    """Write the tables of a traced run, whose pairs of hosts are ``least_one_way_ns`` apart or more.
+
+    All hosts of a simulation have one clock. Raises InputError for a ring or a capture that is not whole.
+    """
+    run = read_run(run_directory)
+    if run.tracing is None:
+        return {"tracing": {}}
+    layout, rings = read_layout(folder), _rings(run, folder)
+    traced = {"tracing": write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)}
+    network_directory = run_directory / run.network
+    network, _ = read_network(network_directory, latency=False)
+    captured = captured_hosts(run.tracing, network)
+    if not captured:
+        write_no_breakdown(run_directory)
+        return traced
+    names = {address(node): name for name, node in network.node_of.items()}
+    captures, unused = read_captures(folder / HOSTS_FOLDER, captured, names, layout.bootstrap_ns)
+    seen = Seen(captures, least_one_way_ns, answer_header_bytes)
+    document = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
+    return {**traced, **document, "captures": {**unused, **document["captures"]}}

@@ -20,6 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION
+from torsweep.engines.shadow.read import by_client, circuits_frame
 from torsweep.engines.shadow.read.logs import TEXT, Log, find_logs, numbers, parse_logs, time_us, words
 from torsweep.engines.shadow.read.oniontrace import (
     HALF_SECOND_US,
@@ -31,7 +32,6 @@ from torsweep.engines.shadow.read.oniontrace import (
     traced_downloads,
 )
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
-from torsweep.engines.shadow.read.tables import by_client, circuits_frame
 from torsweep.engines.shadow.read.tgen import TgenLog, read_tgen
 from torsweep.engines.shadow.simulate import EPOCH_S, Clock, Layout
 from torsweep.engines.table_schema import (

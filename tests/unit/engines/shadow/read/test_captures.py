@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.breakdown.pcap import join_captures
-from torsweep.engines.shadow.read.tables import answer_header_bytes, read_captures
+from torsweep.engines.shadow.read import answer_header_bytes, read_captures
 from torsweep.errors import InputError
 
 ADDRESSES = {"11.0.0.1": "web1", "11.0.0.2": "relay1"}

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from torsweep.engines.emulation.control import Control
 from torsweep.engines.emulation.directory import QUEUES_FILE
-from torsweep.engines.emulation.run.control import Control
 from torsweep.engines.tor_tables import PROC, process_cpu_ns
 from torsweep.errors import TorsweepError
 from torsweep.storage import write_text

@@ -24,7 +24,7 @@ from torsweep.engines.emulation.rights import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
 
 if TYPE_CHECKING:
-    from torsweep.engines.emulation.run.downloads import LoopbackPort
+    from torsweep.engines.emulation.downloads import LoopbackPort
 
 AFTER_VOTE_S = 20
 """Seconds after which a vote is over and its consensus has been fetched."""

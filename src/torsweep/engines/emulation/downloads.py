@@ -4,7 +4,7 @@ In: a run and its network, a client's number. Out: :class:`Download` records, in
 download goes through the client's SOCKS port (RFC 1928, 1929): a unix socket of tor, where its user name is
 its number, or a port of Arti. One process is all servers:
 
-    python -m torsweep.engines.emulation.run.downloads PORT NAMESPACE=ADDRESS...
+    python -m torsweep.engines.emulation.downloads PORT NAMESPACE=ADDRESS...
 
 Each connection begins with a request, whose first 16 bytes say how long it is and how long the answer shall
 be. The line ``ready`` says that all listen.
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from torsweep.config.traffic import ONION_SUFFIX
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
-from torsweep.engines.emulation.run.processes import inside
+from torsweep.engines.emulation.processes import inside
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
@@ -225,7 +225,7 @@ _CHUNK = bytes(64 * 1024)
 def servers_command(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
     """The command whose process listens on ``port`` of each (namespace, address)."""
     pairs = [f"{namespace}={address}" for namespace, address in hosts]
-    return [sys.executable, "-m", "torsweep.engines.emulation.run.downloads", str(port), *pairs]
+    return [sys.executable, "-m", "torsweep.engines.emulation.downloads", str(port), *pairs]
 
 
 def request(request_bytes: int, response_bytes: int) -> bytes:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines.draws import client_start_ns
+from torsweep.engines.emulation.control import ClientFollower, Unfollowed
 from torsweep.engines.emulation.directory import ProcessLayout
-from torsweep.engines.emulation.run.control import ClientFollower, Unfollowed
-from torsweep.engines.emulation.run.downloads import (
+from torsweep.engines.emulation.downloads import (
     Download,
     DownloadOrder,
     LoopbackPort,
@@ -30,8 +30,8 @@ from torsweep.engines.emulation.run.downloads import (
     connect,
     request,
 )
-from torsweep.engines.emulation.run.network import RunningNetwork
-from torsweep.engines.emulation.run.pace import Pace
+from torsweep.engines.emulation.network import RunningNetwork
+from torsweep.engines.emulation.pace import Pace
 from torsweep.engines.hosts import SERVER_PORT, server_name
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.engines.tor_tables import Cost, cost_of

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from torsweep.engines.emulation.control import POLL_S
 from torsweep.engines.emulation.rights import CLONE_NEWNET
-from torsweep.engines.emulation.run.control import POLL_S
 from torsweep.errors import TorsweepError
 
 

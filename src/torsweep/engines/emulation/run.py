@@ -24,7 +24,13 @@ from torsweep.config.features import counted_features
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.contract import LINKS_FILE, PACKETS_FILE, Say, tor_working_bytes
+from torsweep.engines.emulation.control import ControlClosed
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
+from torsweep.engines.emulation.downloads import REQUEST_HEADER
+from torsweep.engines.emulation.measuring import MeasuredRun, measure
+from torsweep.engines.emulation.network import RunningNetwork
+from torsweep.engines.emulation.pace import FellBehind
+from torsweep.engines.emulation.processes import NotReady, ProcessSet, orderly_end
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -43,12 +49,6 @@ from torsweep.engines.emulation.rights import (
     cores_claimed,
     processors_awake,
 )
-from torsweep.engines.emulation.run.control import ControlClosed
-from torsweep.engines.emulation.run.downloads import REQUEST_HEADER
-from torsweep.engines.emulation.run.measuring import MeasuredRun, measure
-from torsweep.engines.emulation.run.network import RunningNetwork
-from torsweep.engines.emulation.run.pace import FellBehind
-from torsweep.engines.emulation.run.processes import NotReady, ProcessSet, orderly_end
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.host_tors import settings_frame
 from torsweep.engines.paths import common_paths
@@ -69,9 +69,8 @@ from torsweep.engines.tor_tables import costs_frame, resident_bytes, round_trips
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
-from torsweep.storage import whole_file
+from torsweep.storage import free_bytes, no_room, whole_file
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
-from torsweep.storage.whole import free_bytes, no_room
 from torsweep.tor.torrc import check_network
 
 PROCESS_FOLDER = "processes"

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from torsweep.config.features import circuit_events
 from torsweep.engines.contract import Say
-from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
-from torsweep.engines.emulation.run.control import (
+from torsweep.engines.emulation.control import (
     ENOUGH_PERCENT,
     POLL_S,
     ClientFollower,
@@ -33,9 +32,10 @@ from torsweep.engines.emulation.run.control import (
     open_control,
     wait_s,
 )
-from torsweep.engines.emulation.run.downloads import LoopbackPort, servers_command
-from torsweep.engines.emulation.run.pace import RelayMeter
-from torsweep.engines.emulation.run.processes import STALLED_S, Child, NotReady, ProcessSet, some_of, until
+from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
+from torsweep.engines.emulation.downloads import LoopbackPort, servers_command
+from torsweep.engines.emulation.pace import RelayMeter
+from torsweep.engines.emulation.processes import STALLED_S, Child, NotReady, ProcessSet, some_of, until
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import ONION_FOLDER, SERVER_PORT, SOCKS_PORT, address, onion_keys, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -178,7 +178,7 @@ class RunningNetwork:
         command = servers_command(SERVER_PORT, hosts)
         log = self.layout.folder / "servers.log"
         # The package is found where this process has found it, whatever the folder.
-        source = str(Path(__file__).parents[4])
+        source = str(Path(__file__).parents[3])
         child = self.processes.start("servers", command, log, {"PYTHONPATH": source})
         self.children["servers"] = child
 

@@ -1,0 +1,119 @@
+# What summaries become: figures, one page for each plan to read, and everything that belongs to a result when it leaves
+# this machine, as a folder and as one file. The module and the style of figures are inputs, and a key of all else that
+# drawing loads is a parameter, so that a change in any of these draws them again.
+
+
+rule draw_figure:
+    """Draw one figure as PDF and PNG, with the points it plots as CSV and its caption as text."""
+    input:
+        figure=lambda wildcards: str(find(figure_files()[wildcards.figure])),
+        style=STYLE,
+        summary=SUMMARY,
+    output:
+        pdf=f"{FIGURE}.pdf",
+        png=report(
+            f"{FIGURE}.png",
+            caption="captions/figure.rst",
+            category="{experiment}",
+            subcategory="{plan}",
+            labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "{figure}"},
+        ),
+        csv=f"{FIGURE}.csv",
+        caption=f"{FIGURE}.txt",
+    log:
+        f"results/logs/figures/{PLAN_LEVELS}/{{figure}}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=5,
+    params:
+        source=arguments.figure_source,
+        captions=arguments.captions,
+        summary=subpath(input.summary, parent=True),
+        stem=subpath(output.pdf, strip_suffix=".pdf"),
+    message:
+        "figure {wildcards.figure} of {wildcards.experiment}, plan {wildcards.plan}"
+    script:
+        "scripts/draw_figure.py"
+
+
+rule report_plan:
+    """Write the page of a plan: claims and verdicts, figures, tables, networks, how to repeat it."""
+    input:
+        experiment=paths.experiment_file,
+        summary=SUMMARY,
+        figures=paths.figures,
+        networks=paths.networks,
+    output:
+        PAGE,
+    log:
+        f"results/logs/reports/{PLAN_LEVELS}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=5,
+    params:
+        source=source_key("report"),
+        summary=subpath(input.summary, parent=True),
+        figures=lambda wildcards, input: Path(input.figures[0]).parent,
+        networks=arguments.networks,
+        settings=arguments.number_of_networks,
+    message:
+        "page of {wildcards.experiment}, plan {wildcards.plan}"
+    script:
+        "scripts/report_plan.py"
+
+
+rule publish_plan:
+    """Gather tables, summary, figures, page, configuration and provenance of a plan, with their checksums."""
+    input:
+        experiment=paths.experiment_file,
+        tables=TABLES,
+        summary=SUMMARY,
+        figures=paths.figures,
+        page=PAGE,
+        runs=paths.runs,
+        networks=paths.networks,
+    output:
+        PUBLISHED,
+    log:
+        f"results/logs/publish/{PLAN_LEVELS}.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        source=source_key("bundle.py"),
+        tables=subpath(input.tables, parent=True),
+        summary=subpath(input.summary, parent=True),
+        figures=lambda wildcards, input: Path(input.figures[0]).parent,
+        runs=arguments.runs,
+        authors=arguments.authors,
+        licence=arguments.licence,
+        settings=arguments.number_of_networks,
+        out=subpath(output[0], parent=True),
+    message:
+        "published result of {wildcards.experiment}, plan {wildcards.plan}"
+    script:
+        "scripts/publish_plan.py"
+
+
+rule bundle_plan:
+    """Pack what is published of a plan as one file."""
+    input:
+        PUBLISHED,
+    output:
+        BUNDLE,
+    log:
+        f"results/logs/bundles/{PLAN_LEVELS}.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        source=source_key("bundle.py"),
+        folder=subpath(input[0], parent=True),
+    message:
+        "bundle of {wildcards.experiment}, plan {wildcards.plan}"
+    script:
+        "scripts/bundle_plan.py"
