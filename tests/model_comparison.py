@@ -32,7 +32,7 @@ from torsweep.network.sampling import sample_network
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.runsets.run import read_table
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.comparison import Comparison, comparison
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.summarize import analyse

@@ -21,7 +21,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
-from torsweep.report.page import gather, render
+from torsweep.report import gather, render
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary

@@ -21,7 +21,7 @@ import numpy as np
 from relay_populations import _blurred, _rates, _summary
 
 from torsweep.network.model import Position
-from torsweep.network.population import Population, shares, write_population
+from torsweep.network.relays import Population, shares, write_population
 
 _NETWORK = "shadowtor-0.31-1-1.0-seed1-config.tar.xz"
 _USERS = "userinfo_staging_2019-01-01--2019-02-01.json"

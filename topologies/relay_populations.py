@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from torsweep.network.model import POSITIONS
-from torsweep.network.population import Population, PopulationRelay, shares, write_population
+from torsweep.network.relays import Population, PopulationRelay, shares, write_population
 from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 _SIZE = 1_000

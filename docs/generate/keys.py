@@ -16,7 +16,7 @@ from docs.generate.schema import schema
 from torsweep.config import traffic
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
-from torsweep.stats.claims.claim import Claim, ClientClaim, claim_tests
+from torsweep.stats.claims import Claim, ClientClaim, claim_tests
 
 HEADINGS = ("key", "meaning", "accepts", "default")
 CLAIMS = "Claims"

@@ -15,7 +15,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import engine_names
-from torsweep.stats.claims.claim import claims_model
+from torsweep.stats.claims import claims_model
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -19,8 +19,8 @@ from plotting.drawing.source import PlanFigure, Source
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.reading import at_levels
+from torsweep.stats.measures import ALL
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
-from torsweep.stats.measures.measure import ALL
 from torsweep.stats.measures.summary import MEASURES, group_text
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26

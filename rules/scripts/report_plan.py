@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from torsweep.ending import run_script
-from torsweep.report.page import gather, render
+from torsweep.report import gather, render
 from torsweep.storage import write_text
 
 

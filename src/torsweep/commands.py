@@ -160,7 +160,7 @@ def demo_command(
     from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
     from torsweep.formats.archives import unpack_zip
     from torsweep.pipeline.tree import PlanPath
-    from torsweep.stats.claims.claim import claims_of
+    from torsweep.stats.claims import claims_of
     from torsweep.storage import whole_directory
     from torsweep.study.answer import print_verdict
 
@@ -187,7 +187,7 @@ def demo_command(
 def _make_results(study: Path, plan: PlanPath, experiment: Experiment, file: Path) -> None:
     """Summary, figures and page of ``plan`` in the folder ``study``; ``file`` has its ``experiment``."""
     from torsweep.pipeline.figures import draw_figure
-    from torsweep.report.page import gather, render
+    from torsweep.report import gather, render
     from torsweep.runsets.reading import PlanTables
     from torsweep.stats.summarize import summarize, write_summary
     from torsweep.storage import write_text

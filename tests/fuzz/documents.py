@@ -30,7 +30,7 @@ from torsweep.network.clients import BANDWIDTH_FILE
 from torsweep.network.latency import MODEL_FILE
 from torsweep.network.latency_import import import_latency
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
-from torsweep.network.population import POPULATION_FILE
+from torsweep.network.relays import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from torsweep import source_files as sources
+from torsweep import provenance as sources
 from torsweep.engines.registry import ENGINES
 from torsweep.engines.selection import run_key
 from torsweep.pipeline import arguments

@@ -27,7 +27,7 @@ from torsweep.formats.archives import members
 from torsweep.formats.files import parse_json, reason, unpacked, whole_text
 from torsweep.formats.yaml_file import parse_scalar
 from torsweep.network.model import POSITIONS, Position
-from torsweep.network.population import (
+from torsweep.network.relays import (
     POPULATION_FILE,
     Population,
     PopulationRelay,

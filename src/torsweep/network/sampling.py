@@ -46,8 +46,13 @@ from torsweep.network.model import (
     Server,
     canonical_sha256,
 )
-from torsweep.network.population import POPULATION_FILE, read_population
-from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
+from torsweep.network.relays import (
+    POPULATION_FILE,
+    chain_relays,
+    network_bandwidth_weights,
+    read_population,
+    sample_relays,
+)
 from torsweep.network.tornet import TORNET_FILE
 from torsweep.provenance import sha256_of_file
 

@@ -20,7 +20,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all
 from torsweep.pipeline.figures import find_figure, require_figure
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.statistic import statistics
 from torsweep.storage.folders import EXPERIMENT_FILE
 

@@ -17,8 +17,8 @@ from itertools import groupby
 from typing import Literal
 
 from torsweep.config.traffic import KIND_NAMES, KINDS
+from torsweep.stats.claims import Claim
 from torsweep.stats.claims.change import OF_MOST, SHARE_MEASURES, AnyChange
-from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
 from torsweep.stats.inference.planning import size_text

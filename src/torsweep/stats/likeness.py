@@ -22,7 +22,7 @@ from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
-from torsweep.stats.measures.measure import ALL
+from torsweep.stats.measures import ALL
 from torsweep.stats.statistic import Analysis, Statistic, numbers, read_plan, statistics, texts
 from torsweep.stats.streams.incidence import REQUEST, TIMES_FROM_REQUEST, metric_at
 from torsweep.stats.streams.perf import perf_analysis

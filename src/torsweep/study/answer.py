@@ -26,7 +26,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import Variant
 from torsweep.formats.files import read_json
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.stats.claims.claim import Claim
+from torsweep.stats.claims import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import (
     BYTES,

@@ -257,7 +257,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     """
     from rich.console import Console
 
-    from torsweep.stats.claims.claim import claims_of
+    from torsweep.stats.claims import claims_of
     from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of, print_verdict
     from torsweep.study.request import better_spent, next_line

@@ -28,8 +28,8 @@ from torsweep.formats.files import read_json
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
-from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.comparison import BYTES
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.planning import (

@@ -17,7 +17,7 @@ from torsweep.config.eras import ERAS_DIRECTORY, EraConsensus, era_consensus
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.clients import BANDWIDTH_FILE, import_bandwidth, read_bandwidth
-from torsweep.network.population import POPULATION_FILE, read_population
+from torsweep.network.relays import POPULATION_FILE, read_population
 from torsweep.network.relays_import import ERA_FILE, import_relays
 from torsweep.network.sampling import sample_network
 

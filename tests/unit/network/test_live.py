@@ -11,8 +11,14 @@ from torsweep.config.network import AccessDelay, NetworkConfig, load_network_con
 from torsweep.errors import InputError
 from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
-from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
-from torsweep.network.relays import position_counts, sample_relays
+from torsweep.network.relays import (
+    POPULATION_FILE,
+    Population,
+    PopulationRelay,
+    position_counts,
+    read_population,
+    sample_relays,
+)
 from torsweep.network.sampling import RELAY_TABLES, source_path
 from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 

@@ -10,10 +10,13 @@ from torsweep.config.network import AccessDelay, InputSource, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
-from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import (
+    POPULATION_FILE,
+    Population,
+    PopulationRelay,
     network_bandwidth_weights,
     position_counts,
+    read_population,
     sample_relays,
 )
 from torsweep.network.sampling import RELAY_TABLES, source_path

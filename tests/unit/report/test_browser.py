@@ -16,7 +16,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from tests.published_plan import EXPERIMENT, PublishedPlan
-from torsweep.report.page import gather, render
+from torsweep.report import gather, render
 
 pytestmark = pytest.mark.chromium
 

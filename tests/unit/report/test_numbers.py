@@ -29,7 +29,7 @@ from tests.model_comparison import (
     write_runs,
 )
 from tests.published_plan import EXPERIMENT, PublishedPlan
-from torsweep.report.page import gather, render
+from torsweep.report import gather, render
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import read_shown_summary, summarize, write_summary
 from torsweep.stats.verdicts import read_claims

@@ -19,8 +19,8 @@ from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.report import SIGNATURE, gather, render
 from torsweep.report.networks import describe_networks
-from torsweep.report.page import SIGNATURE, gather, render
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.likeness import Beside

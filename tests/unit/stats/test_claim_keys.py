@@ -8,7 +8,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.downloads import BestLevel, Equivalence, NoImprovement, StairStep, WorstLevel
 
 BEST = {

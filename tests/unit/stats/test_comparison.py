@@ -10,8 +10,8 @@ import pytest
 
 from tests.analyses import change_verdict, claims_file_of
 from tests.model_comparison import END_US, WARM_UP_S, Spoil, compared, cut_off, experiment, slower, write_runs
+from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.change import AnyChange
-from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import SHOWN, Comparison, KindVerdict, comparison
 

@@ -39,7 +39,7 @@ from typing import Literal
 
 import numpy as np
 
-from torsweep.stats.claims.claim import Claim
+from torsweep.stats.claims import Claim
 from torsweep.stats.claims.judging import Question, above, below
 
 

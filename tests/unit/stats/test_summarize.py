@@ -12,7 +12,7 @@ from tests.synthetic import Size, gathered, record_tables, with_perf_clients, wr
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.inference.interim import FIRST_SHARE, FIXED
 from torsweep.stats.statistic import statistics

@@ -11,7 +11,7 @@ from tests.analyses import change_verdict, claims_file_of
 from tests.model_comparison import experiment
 from torsweep.config.experiment import MAIN_PLAN
 from torsweep.pipeline.tree import PlanPath
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.comparison import Comparison, comparison
 from torsweep.study.answer import ComparisonAnswer, answer_of
 from torsweep.study.change import Sides, read_change

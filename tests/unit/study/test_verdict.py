@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.analyses import MEASURES, change_verdict, claims_file_of
 from tests.model_comparison import experiment
-from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.claims import claims_of
 from torsweep.stats.comparison import Row, comparison
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 from torsweep.study.answer import can_show_text, cost_lines, measures_table

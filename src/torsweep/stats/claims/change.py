@@ -29,7 +29,7 @@ import polars as pl
 from pydantic import Field
 
 from torsweep.runsets.reading import IMPORT, at_levels
-from torsweep.stats.claims.claim import ClientClaim, ClockStart, Estimand
+from torsweep.stats.claims import ClientClaim, ClockStart, Estimand
 from torsweep.stats.claims.downloads import times_between
 from torsweep.stats.claims.judging import (
     NO_DIFFERENCE,

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from torsweep.stats.claims.claim import Claim
+from torsweep.stats.claims import Claim
 from torsweep.stats.inference.interim import FIXED, Design, IntervalOf
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,

@@ -15,7 +15,7 @@ from torsweep.config.variant import Level
 from torsweep.runsets.reading import at_levels
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cell_times import ANY, TOTAL, cell_times
-from torsweep.stats.claims.claim import Claim, ClientClaim, Share
+from torsweep.stats.claims import Claim, ClientClaim, Share
 from torsweep.stats.claims.judging import (
     Question,
     above,
@@ -25,7 +25,7 @@ from torsweep.stats.claims.judging import (
     within,
     within_factor,
 )
-from torsweep.stats.measures.measure import ALL
+from torsweep.stats.measures import ALL
 from torsweep.stats.measures.summary import MEASURES, numbers_of_runs
 from torsweep.stats.statistic import Analysis, Levels, MetricName
 from torsweep.stats.streams.differences import networks_at, paired

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from torsweep.stats.measures.measure import GROUP, SECONDS, SHARE, Measure, by_run, in_group
+from torsweep.stats.measures import GROUP, SECONDS, SHARE, Measure, by_run, in_group
 from torsweep.stats.statistic import Analysis
 
 _FAILED = pl.col("built_us").is_null()

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from torsweep.stats.inference.intervals import bands
+from torsweep.stats.measures import ALL, GROUP, ordered
 from torsweep.stats.measures.circuits import ended_circuits, round_trips
 from torsweep.stats.measures.downloads import downloads
-from torsweep.stats.measures.measure import ALL, GROUP, ordered
 from torsweep.stats.measures.relays import utilisations
 from torsweep.stats.measures.summary import ORDER
 from torsweep.stats.statistic import (

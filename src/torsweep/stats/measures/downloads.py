@@ -11,7 +11,7 @@ import polars as pl
 
 from torsweep.config.traffic import MARKOV, MEASURED_KINDS
 from torsweep.formats.files import KIB, MIB
-from torsweep.stats.measures.measure import (
+from torsweep.stats.measures import (
     SHARE,
     Measure,
     by_run,

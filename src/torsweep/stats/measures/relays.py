@@ -16,9 +16,7 @@ import polars as pl
 
 from torsweep.formats.files import KIB, MIB
 from torsweep.stats.inference.intervals import bands
-from torsweep.stats.measures.circuits import round_trips
-from torsweep.stats.measures.downloads import received
-from torsweep.stats.measures.measure import (
+from torsweep.stats.measures import (
     ALL,
     GROUP,
     SECONDS,
@@ -29,6 +27,8 @@ from torsweep.stats.measures.measure import (
     seconds_measured,
     whole_and_parts,
 )
+from torsweep.stats.measures.circuits import round_trips
+from torsweep.stats.measures.downloads import received
 from torsweep.stats.statistic import KNOB_COLUMNS, Analysis, Statistic, counts, mean_and_band
 
 

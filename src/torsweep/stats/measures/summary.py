@@ -25,9 +25,9 @@ from torsweep.stats.inference.intervals import (
     log_interval,
     t_interval,
 )
+from torsweep.stats.measures import ALL, GROUP, SECONDS, Measure, by_run, in_group, ordered
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
 from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
-from torsweep.stats.measures.measure import ALL, GROUP, SECONDS, Measure, by_run, in_group, ordered
 from torsweep.stats.measures.relays import RELAY_MEASURES
 from torsweep.stats.statistic import (
     KNOB_COLUMNS,
