@@ -244,9 +244,7 @@ def save(
     write_text(out.with_name(f"{out.name}.txt"), "\n\n".join(filter(None, about)) + "\n")
 
 
-def write_figure(
-    figure: Figure, file: Path, caption: str, origin: str, title: str, how: str, creator: str = "torsweep"
-) -> None:
+def write_figure(figure: Figure, file: Path, caption: str, origin: str, title: str, how: str) -> None:
     """Write ``file``, a PDF, PNG or SVG by its suffix, as a whole.
 
     ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
@@ -259,7 +257,7 @@ def write_figure(
             "Title": title,
             "Subject": caption,
             "Keywords": origin,
-            "Creator": creator,
+            "Creator": "torsweep",
             "Producer": None,
             "CreationDate": None,
         },
@@ -267,10 +265,16 @@ def write_figure(
             "Title": title,
             "Comment": how,
             "Description": caption,
-            "Software": creator,
+            "Software": "torsweep",
             "Provenance": origin,
         },
-        "svg": {"Title": title, "Description": caption, "Source": origin, "Creator": creator, "Date": None},
+        "svg": {
+            "Title": title,
+            "Description": caption,
+            "Source": origin,
+            "Creator": "torsweep",
+            "Date": None,
+        },
     }
     with whole_file(file) as temporary:
         figure.savefig(temporary, format=kind, metadata=metadata[kind])

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -286,7 +285,6 @@ def run_plan(
     rounds: int | None = None,
     load_s: float | None = None,
     small_s: float = 1.0,
-    claim: Callable[[], AbstractContextManager[None]] = cores_claimed,
 ) -> str:
     """Measure the plan ``name`` into ``out``; return the text of NAME.md.
 
@@ -297,7 +295,7 @@ def run_plan(
     own_folder(out, CHAIN_FOLDER)
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}
-    with claim(), orderly_end():
+    with cores_claimed(), orderly_end():
         clocks = measure_clocks(CLOCK_ROUNDS)
         costs = clock_costs(clocks)
         plan = turns_plan(name, costs)

@@ -200,9 +200,9 @@ def numbered(before: str, least: int, most: int, after: str, then: Callable[[int
     return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
 
 
-def decimal(most: int, places: int, example: str, least: float | None = None) -> AcceptedLevels:
-    """A decimal number in digits: from ``least`` on, or above 0 without one."""
-    pattern = rf"[0-9]{{1,2}}(\.[0-9]{{1,{places}}})?"
+def decimal(most: int, example: str, least: float | None = None) -> AcceptedLevels:
+    """A decimal number of at most four decimal places: from ``least`` on, or above 0 without one."""
+    pattern = r"[0-9]{1,2}(\.[0-9]{1,4})?"
 
     def value(text: str) -> float:
         if not re.fullmatch(pattern, text) or not 0 < Fraction(text) <= most or float(text) < (least or 0):

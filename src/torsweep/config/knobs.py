@@ -346,7 +346,7 @@ _TABLE = (
     Knob(
         "load",
         "Clients per relay, relative to the network's configuration. Each level has its own networks.",
-        decimal(most=20, places=4, example="0.5"),
+        decimal(most=20, example="0.5"),
         "load",
         "1",
         target="network",
@@ -356,7 +356,7 @@ _TABLE = (
         "scale",
         "The size of the network: relays, clients and servers shrink by this factor. Each level has its own "
         "networks.",
-        decimal(most=1, places=4, example="0.01", least=LEAST_SCALE),
+        decimal(most=1, example="0.01", least=LEAST_SCALE),
         "scale",
         "1",
         target="network",

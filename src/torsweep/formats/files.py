@@ -125,9 +125,9 @@ def read_json(file: Path, missing: str = "no such file", most_bytes: int = MOST_
     return parse_json(read_bytes(file, most_bytes, missing), file)
 
 
-def read_document(file: Path, file_format: str, version: int = 1) -> dict[str, Any]:
-    """The JSON document in ``file``, which must call itself ``file_format`` of this ``version``."""
-    return of_version(read_json(file), file, file_format, version)
+def read_document(file: Path, file_format: str) -> dict[str, Any]:
+    """The JSON document in ``file``, which must call itself ``file_format`` of version 1."""
+    return of_version(read_json(file), file, file_format)
 
 
 def of_version(document: dict[str, Any], file: Path, file_format: str, version: int = 1) -> dict[str, Any]:

@@ -57,10 +57,10 @@ def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, s
     return {name: _question(file) for name, file in files.items() if not is_rule(name)}
 
 
-def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
+def own_experiments() -> list[str]:
     """The experiments of the working directory, which in the checkout are all; all where it has none."""
-    own = sorted(file.parent.name for file in directory.glob(f"*/{EXPERIMENT_FILE}"))
-    return own or experiment_names(directory)
+    own = sorted(file.parent.name for file in EXPERIMENTS_DIRECTORY.glob(f"*/{EXPERIMENT_FILE}"))
+    return own or experiment_names()
 
 
 def _question(file: Path) -> str:

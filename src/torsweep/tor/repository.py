@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,17 +108,14 @@ def file_of(commit: Commit, name: str) -> str | None:
     return answer.stdout if answer.returncode == 0 else None
 
 
-def export(commit: Commit, target: Path, only: Sequence[str] = ()) -> None:
-    """Lay the files of ``commit`` out at ``target``, which must not exist; of ``only`` those that it has.
+def export(commit: Commit, target: Path) -> None:
+    """Lay the files of ``commit`` out at ``target``, which must not exist.
 
     Raises TorsweepError when git fails; OSError when ``target`` cannot take them.
     """
     tarball = target.with_name(f"{target.name}.tar")
     tarball.unlink(missing_ok=True)
-    words = ["archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit]
-    if only:
-        listed = _git(commit.repository, "ls-tree", "-r", "--name-only", commit.commit, "--", *only)
-        words += ["--", *listed.stdout.splitlines()]
+    words = ("archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit)
     answer = _git(commit.repository, *words)
     if answer.returncode:
         raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")

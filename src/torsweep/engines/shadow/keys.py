@@ -39,13 +39,13 @@ class Keys:
         return self.folder / host
 
 
-def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept_in: Path = KEYS) -> Keys:
-    """The keys of ``network``; made when ``kept_in`` does not hold them yet.
+def network_keys(network: Network, network_sha256: str, tools: ShadowTools) -> Keys:
+    """The keys of ``network``; made when :data:`KEYS` does not hold them yet.
 
     Raises TorsweepError when tor or tor-gencert cannot make them.
     """
-    folder = kept_in / f"{network_sha256[:16]}-{tools.tors.usual.version}"
-    with folder_claimed(kept_in, KEYS_FOLDER, wait=True):
+    folder = KEYS / f"{network_sha256[:16]}-{tools.tors.usual.version}"
+    with folder_claimed(KEYS, KEYS_FOLDER, wait=True):
         if not (folder / _FINGERPRINTS).is_file():
             with whole_directory(folder, KEYS_FOLDER) as place:
                 _make(network, tools, place)

@@ -200,7 +200,7 @@ class Question:
         sizes = shown_by(float(np.std(self.values, ddof=1)), confidences, many - 1, chance)
         return {many: float(np.expm1(size)) for many, size in sizes.items()} if self.logarithms else sizes
 
-    def can_show_text(self, answer: Answer, unit: str = "network") -> str:
+    def can_show_text(self, answer: Answer) -> str:
         """What ``answer`` says of what can be shown, as a sentence."""
         what = "no change beyond ±" if self.keeps_margin else "a change of "
         if not self.logarithms:
@@ -209,7 +209,7 @@ class Question:
             many: size_text(size) if self.logarithms else f"{size:.2g}"
             for many, size in answer.can_show.items()
         }
-        return shown_text(sizes, what, unit)
+        return shown_text(sizes, what)
 
     def _relative(self, interval: Interval) -> Interval:
         return exponential(interval) if self.logarithms else interval

@@ -66,9 +66,9 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
     return Interval(mean, mean - half, mean + half, len(array), confidence)
 
 
-def log_interval(times: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+def log_interval(times: npt.ArrayLike) -> Interval:
     """Geometric mean of ``times`` (one a network) and the interval of their logarithms, none below 0."""
-    logs = t_interval(np.log(np.maximum(np.asarray(times, dtype=float), SHORTEST_S)), confidence)
+    logs = t_interval(np.log(np.maximum(np.asarray(times, dtype=float), SHORTEST_S)))
     mean, low, high = (float(np.exp(bound)) for bound in (logs.mean, logs.low, logs.high))
     return replace(logs, mean=mean, low=low, high=high)
 

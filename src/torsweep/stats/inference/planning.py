@@ -122,12 +122,12 @@ def shown_by(
     return {number: size for number, size in sizes.items() if np.isfinite(size)}
 
 
-def shown_text(sizes: Mapping[int, str], what: str = "a change of ", unit: str = "network") -> str:
+def shown_text(sizes: Mapping[int, str], what: str = "a change of ") -> str:
     """``a change of 20 % would be shown by 8 networks with a chance of 80 %, of 14 % by 16``."""
     if not sizes:
         return ""
     (first, least), *more = sizes.items()
-    text = f"{what}{least} would be shown by {first} {unit}s with a chance of {100 * POWER:.0f} %"
+    text = f"{what}{least} would be shown by {first} networks with a chance of {100 * POWER:.0f} %"
     return ", ".join([text, *(f"{size} by {number}" for number, size in more)])
 
 

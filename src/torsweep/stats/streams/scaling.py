@@ -82,29 +82,29 @@ def quantiles_by_run(analysis: Analysis) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def spread_interval(values: _Floats, confidence: float = CONFIDENCE) -> Interval:
+def spread_interval(values: _Floats) -> Interval:
     """The standard deviation of ``values`` and its interval, as if they were normal; without bounds where two
     values or more are not there, or all are alike."""
     networks = len(values)
     spread = float(np.std(values, ddof=1)) if networks > 1 else np.nan
     if not spread > 0:
-        return Interval(spread, np.nan, np.nan, networks, confidence)
-    tails = special.chdtri(networks - 1, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return Interval(spread, np.nan, np.nan, networks, CONFIDENCE)
+    tails = special.chdtri(networks - 1, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     low, high = spread * np.sqrt((networks - 1) / tails)
-    return Interval(spread, float(low), float(high), networks, confidence)
+    return Interval(spread, float(low), float(high), networks, CONFIDENCE)
 
 
 MOST_NETWORKS = 10_000
 """The most networks that are considered."""
 
 
-def networks_for(spread: float, margin: float, confidence: float = CONFIDENCE) -> int | None:
+def networks_for(spread: float, margin: float) -> int | None:
     """The fewest networks, two or more, whose interval of a mean of logarithms that spread so reaches no
     farther than a relative ``margin``; None where there is no spread, or more than :data:`MOST_NETWORKS`."""
     if not spread > 0:
         return None
     networks = np.arange(2, MOST_NETWORKS + 1)
-    half = special.stdtrit(networks - 1, 0.5 + confidence / 2) * spread / np.sqrt(networks)
+    half = special.stdtrit(networks - 1, 0.5 + CONFIDENCE / 2) * spread / np.sqrt(networks)
     enough = np.flatnonzero(half <= np.log1p(margin))
     return int(networks[enough[0]]) if len(enough) else None
 
