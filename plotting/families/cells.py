@@ -156,9 +156,9 @@ _BARS = {
 }
 """The bars of a variant: the kind of circuits and the command of each."""
 _LEAST_SHARE = 1e-3
-"""Of the longest bar of a relay: a stage that nowhere takes more cannot be seen, and is not in the legend."""
+"""A stage with no larger share of a relay's longest bar cannot be seen, and is not in the legend."""
 _ROOM = 1.4
-"""An axis is so many times as long as its longest bar, for the number behind that."""
+"""An axis is so many times as long as its longest bar, to leave room for the number behind the bar."""
 
 
 def _cell_stages(source: Source) -> tuple[Figure, pl.DataFrame, str]:

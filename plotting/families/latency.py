@@ -173,7 +173,7 @@ def _latency_over_time(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 _LEAST_SHARE = 2e-3
-"""Of the longest download: shorter pieces cannot be seen, and are not in the legend."""
+"""Pieces with a smaller share of the longest download cannot be seen, and are not in the legend."""
 # Without smoothing, neighbouring pieces of one group have no seam between them.
 _PIECE = so.Range(linewidth=8, linestyle="-", artist_kws={"antialiaseds": [False], "capstyle": "butt"})
 

@@ -261,8 +261,8 @@ class Paths:
         return [f"{folder}/{name}.{suffix}" for name in names for suffix in FIGURE_SUFFIXES]
 
     def runs(self, plan: Any) -> list[str]:
-        """The manifest of every run of a plan: variants in order, the seeds of each together. Of several
-        sources, those runs that are made where they are missing."""
+        """The manifest of every run of a plan: variants in order, the seeds of each together. With several
+        sources, the runs that are made if they are missing."""
         if SOURCES_JOINED_BY in plan.engine:
             return [f"{run}/{PROVENANCE_FILE}" for run in self.sources_plan(plan).made()]
         experiment, folder = self.experiment(plan.experiment), PlanPath.of(plan).run_directory

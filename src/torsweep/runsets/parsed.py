@@ -1,9 +1,9 @@
 """What is left of logs in tgentools' and oniontracetools' JSON files.
 
 In: ``tgen.analysis.json`` and ``oniontrace.analysis.json``, plain or xz. Out: what the readers of logs give,
-as far as the files tell it. tornettools parses only the downloads of perf clients. Of circuits there are only
-times, by the second in which each was built or failed: they are numbered from 1 here, and the reason of a
-failure is known only where all failures of a client have the same one.
+as far as the files tell it. tornettools parses only the downloads of perf clients. The files tell only when
+circuits were built or failed, to the second: they are numbered from 1 here, and the reason of a failure is
+known only where all failures of a client have the same one.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In: a network that is ready. Out: :class:`MeasuredRun`, what was seen from time 0 to the end.
 
 A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
-before, so that a circuit has its streams in the order of their numbers. Of a page, the client opens the
-first object, and when it has ended, ``parallel_streams`` chains of the others.
+before, so that a circuit has its streams in the order of their numbers. A client that loads a page opens
+the first object, and when that has ended, ``parallel_streams`` chains of the others.
 """
 
 from __future__ import annotations

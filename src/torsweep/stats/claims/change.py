@@ -9,12 +9,12 @@ In: a plan with two levels of a knob. Out: a question for each measure of a kind
 - the share of clients without progress in the last minute, and that of downloads that failed.
 
 The first three are of first bytes and of last bytes. Two imports have other downloads on each side, and the
-median takes the place of the same download. A change is shown by each measure whose interval
-excludes 0; there is no difference where every measure lies within its bound, and every network within three
-times that bound: a change for a few networks, or for a few clients, is none that is not there.
+median takes the place of the same download. A change is shown by each measure whose interval excludes 0;
+there is no difference where every measure lies within its bound, and every network within three times that
+bound: a change in a few networks, or for a few clients, keeps a claim from ending with "no difference".
 
 All intervals of a page hold together with 95 %. Most of the error goes to the same download, which is what
-shows small changes; the other measures are there so that nobody is missing, and what they look for is large.
+shows small changes; the other measures find large changes for clients that it misses.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class MeasureQuestion(Question):
 
     ``values`` are those of ``networks``, by their seeds. ``differences_s`` are in seconds. ``counts`` are
     those of a share on both sides (:func:`~torsweep.stats.inference.intervals.share_interval`), whose
-    differences ``values`` are. Of independent samples there are no ``networks``.
+    differences ``values`` are. Independent samples have no ``networks``.
     """
 
     measure: str = ""

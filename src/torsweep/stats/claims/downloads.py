@@ -66,7 +66,7 @@ ClockStarts = Annotated[tuple[ClockStart, ...], Field(min_length=1)]
 @dataclass(frozen=True)
 class TimesBetween:
     """How a time changes between two levels: ``logs`` has for each of ``networks`` the logarithm of second
-    over first, and ``differences_s`` second less first, NaN where a side has none. Of independent samples,
+    over first, and ``differences_s`` second less first, NaN where a side has none. With independent samples,
     ``logs`` are those of the second, ``reference`` those of the first, and there is one difference."""
 
     logs: np.ndarray

@@ -194,8 +194,8 @@ def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tu
     The bounds are pointwise. tornettools draws the same interval over runs at each of 1,000 quantiles: on
     the same values of 2, 3, 8 and 30 runs the two agree to 1e-15. It widens it by the resolution of binned
     data; these times are exact to a microsecond, so that term is left out. Its quantile of a run is the
-    same download as here or the one before. Of two or three networks the bounds are the lowest and the
-    highest; of one they are NaN.
+    same download as here or the one before. With two or three networks the bounds are the lowest and the
+    highest; with one they are NaN.
     """
     networks = len(values)
     mean = values.mean(axis=0)

@@ -31,8 +31,8 @@ class Measure:
     """One measure.
 
     ``rows`` gives what it is worked out from, ``number`` makes the number of a run and group. ``topic`` and
-    ``label`` are what figures and tables call it. Of a ``share`` variants differ by percentage points, of
-    anything else by a part of the baseline. ``absent`` is the number of a run without rows of a group that
+    ``label`` are what figures and tables call it. Variants differ by percentage points of a ``share``, and by
+    a part of the baseline of anything else. ``absent`` is the number of a run without rows of a group that
     another run has; None: it has no number. No number is below 0 or above ``most``. One that is not ``drawn``
     is in the table alone, or in a figure of its own, and not in that of all measures.
     """

@@ -295,8 +295,8 @@ def downloads(streams: pl.DataFrame, metric: Metric, by: Sequence[str]) -> Downl
     """The downloads of ``streams`` grouped by the columns ``by``, sorted by them.
 
     A download that got as far as the metric counts as complete then, whatever became of it later: one
-    that fails after its first byte has a time to first byte. Of the others, failed and timed-out ones
-    compete at the moment they ended and unfinished ones are censored at the end of the run. One that had got
+    that fails after its first byte has a time to first byte. Failed and timed-out ones among the others
+    compete at the moment they ended, and unfinished ones are censored at the end of the run. One that had got
     so far before it came under observation, at the end of the warm-up, is left out.
 
     Times from the request leave out downloads that ended before there was one: they have no moment to count

@@ -4,10 +4,9 @@ In: the streams of a plan (:meth:`torsweep.runsets.reading.PlanTables.streams`).
 each run) and outcomes.csv (a row for each variant).
 
 Closed-loop clients that are fast download more: the median over downloads is mostly theirs, and
-``fastest_quarter`` says how much. Beside it are two numbers from which nobody is missing. In the median
-over clients of each client's own median, every client counts once; one that downloaded nothing is slower
-than all others. The mean, by Little's law, is the time that all clients spent waiting over the number of
-downloads that got as far.
+``fastest_quarter`` says how much. Two numbers beside it count every client. In the median over clients of
+each client's own median, each counts once; one that downloaded nothing is slower than all others. The mean,
+by Little's law, is the time that all clients spent waiting over the number of downloads that got as far.
 """
 
 from __future__ import annotations
