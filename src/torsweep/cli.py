@@ -16,13 +16,11 @@ import typer
 
 from torsweep import __version__
 from torsweep.chain.cli import chain_command, clocks_command
-from torsweep.commands import config_app, demo_command, doctor_command, import_app
+from torsweep.commands import config_app, demo_command, doctor_command, import_app, run_app, tor_app
 from torsweep.ending import exit_code_of
-from torsweep.engines.cli import run_app
 from torsweep.engines.contract import engine_names
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.study.cli import compare_command, new_command
-from torsweep.tor.cli import tor_app
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": ("torsweep new my-study", "torsweep compare --candidate ../tor@my-branch"),

@@ -1,7 +1,8 @@
-"""The small commands: ``config``, ``import``, ``doctor`` and ``demo``.
+"""The small commands: ``config``, ``import``, ``doctor``, ``demo``, ``run prepare`` and ``tor build``.
 
 In: the command line. Out: lines on standard output, and what each command writes: an import below
-results/imports (:mod:`torsweep.runsets.imported`), or the study that ships, ``kist_interval.zip``, which
+results/imports (:mod:`torsweep.runsets.imported`), run.json in a run directory, a build below
+results/tools/tor, or the study that ships, ``kist_interval.zip``, which
 ``python -m bench.demo`` packs: runs of real tor with the summary, figures and page that this torsweep makes.
 """
 
@@ -9,13 +10,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from torsweep.engines.contract import engine_names
 from torsweep.errors import InputError
-from torsweep.storage.folders import EXPERIMENT_FILE, IMPORT_FOLDER, STUDY_FOLDER, OutputFolder
+from torsweep.storage.folders import (
+    EXPERIMENT_FILE,
+    IMPORT_FOLDER,
+    RUN_FOLDER,
+    STUDY_FOLDER,
+    TOOLS_FOLDER,
+    OutputFile,
+    OutputFolder,
+)
+from torsweep.tor import TOOLS
 
 config_app = typer.Typer(help="Check configuration files and list the knobs.", no_args_is_help=True)
 
@@ -199,3 +209,136 @@ def _make_results(study: Path, plan: PlanPath, experiment: Experiment, file: Pat
         draw_figure(figure, summaries, figures / figure)
     networks = sorted((study / "results/networks").glob("*/*"))
     write_text(study / plan.page, render(gather(summaries, figures, file, networks)))
+
+
+run_app = typer.Typer(help="Prepare runs for an engine, and report on them.", no_args_is_help=True)
+
+
+@run_app.command("prepare")
+def prepare_command(
+    experiment: Annotated[str, typer.Argument(help="Name of an experiment, or path of its experiment.yaml.")],
+    network: Annotated[Path, typer.Option(help="Network directory, as `torsweep network sample` leaves it.")],
+    out: Annotated[
+        Path, typer.Option(parser=OutputFolder(RUN_FOLDER), help="Run directory; made where it is missing.")
+    ],
+    variant: Annotated[
+        str, typer.Option(help="knob=level+knob=level; knobs left out have the baseline's level.")
+    ] = "",
+    engine: Annotated[
+        str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the first that can run.")
+    ] = "auto",
+    era: Annotated[
+        str | None, typer.Option(help="2012, 2019 or today; the experiment's when left out.")
+    ] = None,
+    tor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="File that names the build of the tor NAME, from `torsweep tor build --stamp`; the default"
+            " build when left out. May be repeated; without NAME, the tor of most hosts.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of experiment.yaml; may be repeated."),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for an engine at work in that folder instead of refusing.")
+    ] = False,
+) -> None:
+    """Write run.json, which says everything an engine needs, into a run directory."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.config.reading import parse_settings
+    from torsweep.engines.prepare import build_run, require_memory
+    from torsweep.engines.registry import find_engine
+    from torsweep.engines.run_settings import read_stamps, require_options, run_settings, tor_builds
+    from torsweep.engines.run_spec import write_run
+    from torsweep.engines.run_tors import RunTors, parted_hosts
+    from torsweep.engines.selection import AUTO_ENGINE, choose_engine
+    from torsweep.network.model import read_network
+    from torsweep.tor.builds import find_build
+
+    loaded = load_experiment(experiment, parse_settings(settings))
+    choice = choose_engine(engine, loaded.engines)
+    chosen = loaded.variant(variant)
+    variant_settings = run_settings(loaded, choice.engine, era or loaded.era, chosen)
+    tors = loaded.tors_of(chosen)
+    stamps = read_stamps(tor or (), tors.main)
+    builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
+    if builds:
+        # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
+        builds_of_run = (find_build(version=build) for build in builds.values())
+        programs = (build.program for build in builds_of_run if not build.is_arti)
+        require_options(programs, loaded, [chosen], read_network(network, latency=False)[0])
+    run = build_run(variant_settings, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
+    require_memory(choice.engine, network)
+    new = write_run(run, out, wait=wait)
+    why = f" ({choice.reason})" if engine == AUTO_ENGINE else ""
+    state = "prepared" if new else "was there already"
+    typer.echo(f"{out}: {state}: {chosen.key}; era {run.era}; engine {run.engine}{why}")
+    for line in parted_hosts(run, network):
+        typer.echo(f"  {line}")
+
+
+tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
+
+SourceOption = Annotated[
+    Path | None,
+    typer.Option(help="Tarball of tor's source; Debian's source package when left out."),
+]
+Checksum = Annotated[
+    str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")
+]
+ToolsFolder = Annotated[
+    Path, typer.Option(parser=OutputFolder(TOOLS_FOLDER), help="Folder that builds are kept in.")
+]
+Stamp = Annotated[
+    Path | None,
+    typer.Option(
+        parser=OutputFile("build of tor:"),
+        help="File to name the build in; the build that is taken by default stays as it is.",
+    ),
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
+
+
+@tor_app.command("build")
+def build_command(
+    source: SourceOption = None,
+    git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
+    program: Annotated[Path | None, typer.Option(help="A program tor, instead of a source.")] = None,
+    arti: Annotated[
+        str | None, typer.Option(help="Arti: a version, the path of its git repository, or a program arti.")
+    ] = None,
+    series: Annotated[
+        Literal["project", "none"] | None,
+        typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
+    ] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch on top; may be repeated.")] = None,
+    out: ToolsFolder = TOOLS,
+    jobs: Jobs = 1,
+    sha256: Checksum = None,
+    stamp: Stamp = None,
+) -> None:
+    """Fetch, verify, patch and build tor; nothing is done when that build is there."""
+    from torsweep.config.reading import validate
+    from torsweep.config.tors import DEBIAN, TorSource
+    from torsweep.tor.build import build_tor
+
+    options = {
+        "source": str(source) if source is not None else None,
+        "git": git,
+        "revision": revision,
+        "program": program,
+        "arti": arti,
+        "series": series,
+        "patches": tuple(patch) if patch else None,
+        "sha256": sha256.lower() if sha256 is not None else None,
+    }
+    spec = {key: value for key, value in options.items() if value is not None}
+    if not spec.keys() & {"source", "git", "program", "arti"}:
+        spec["source"] = DEBIAN
+    tor = validate(TorSource, spec, None)
+    built = build_tor(tor, out, jobs, stamp=stamp)
+    typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
