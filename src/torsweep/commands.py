@@ -114,13 +114,12 @@ def import_command(
 ) -> None:
     """Read simulations made with tornettools, from logs or from what `tornettools parse` left of them."""
     from torsweep.runsets.imported import failure, import_simulations
+    from torsweep.units import counted
 
     runs = import_simulations(folders, out).runs
     networks = {run.network or run.folder for run in runs}
     downloads = sum(sum(run.downloads.values()) for run in runs)
-    many = (
-        f"{len(runs)} simulation{'s' * (len(runs) > 1)} of {len(networks)} network{'s' * (len(networks) > 1)}"
-    )
+    many = f"{counted(len(runs), 'simulation')} of {counted(len(networks), 'network')}"
     known = "" if all(run.network for run in runs) else "; some folders do not name their network"
     typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")
     for log in filter(None, map(failure, folders)):
