@@ -17,8 +17,8 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.engines.contract import RELAYS_FILE, STREAMS_FILE
 from torsweep.engines.run_spec import read_run
+from torsweep.engines.table_schema import RELAYS, STREAMS
 from torsweep.network.model import read_network
 
 PUBLIC = {
@@ -38,7 +38,7 @@ def downloads(folder: Path) -> pl.DataFrame:
     """The perf clients' complete downloads in the run of ``folder``."""
     run = read_run(folder)
     start_us, last_us = run.warm_up_ns // 1000, run.duration_ns // 1000 - _TAIL_US
-    return pl.read_parquet(folder / STREAMS_FILE).filter(
+    return pl.read_parquet(folder / STREAMS.file).filter(
         pl.col("kind").str.starts_with("perf"),
         pl.col("start_us").is_between(start_us, last_us),
         pl.col("outcome") == "complete",
@@ -50,7 +50,7 @@ def utilisation(folder: Path) -> float:
     run = read_run(folder)
     network, _ = read_network((folder / run.network).resolve(), latency=False)
     warm_up_us, measured_s = run.warm_up_ns // 1000, (run.duration_ns - run.warm_up_ns) / 1e9
-    table = pl.read_parquet(folder / RELAYS_FILE)
+    table = pl.read_parquet(folder / RELAYS.file)
     written = int(table.filter(pl.col("second") >= warm_up_us // 1_000_000)["bytes_out"].sum())
     return written / measured_s / sum(relay.usable_bytes_per_s for relay in network.relays)
 

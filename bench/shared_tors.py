@@ -16,8 +16,8 @@ from pathlib import Path
 import polars as pl
 
 from bench.public_2019 import utilisation
-from torsweep.engines.contract import CIRCUITS_FILE, STREAMS_FILE
 from torsweep.engines.run_spec import read_run
+from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.network.model import read_network
 
 
@@ -25,10 +25,10 @@ def row(folder: Path) -> dict[str, object]:
     """The row of the run in ``folder``."""
     run = read_run(folder)
     network, _ = read_network((folder / run.network).resolve(), latency=False)
-    streams = pl.read_parquet(folder / STREAMS_FILE).filter(
+    streams = pl.read_parquet(folder / STREAMS.file).filter(
         pl.col("kind") == "web", pl.col("start_us") >= run.warm_up_ns // 1000, pl.col("outcome") == "complete"
     )
-    circuits = pl.read_parquet(folder / CIRCUITS_FILE).drop_nulls("path")
+    circuits = pl.read_parquet(folder / CIRCUITS.file).drop_nulls("path")
     used = circuits.drop_nulls("first_use_us").height
     open_at_end = circuits.drop_nulls("built_us").filter(pl.col("closed_us").is_null()).height
     guards = circuits.select("client", pl.col("path").str.split(",").list.first()).unique().height

@@ -1,16 +1,15 @@
 """What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: the names of engines and of the files of tables, without loading what reads them;
-:class:`Engine`, its kinds (:class:`EngineKind`), and :class:`Demand` for what a network
-needs of a machine. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
-(:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
-provenance.json. Its name is that of its package. If the package has a ``cli.py``, the typer application
-``app`` in it is the command ``torsweep NAME``.
+In: nothing. Out: the names of engines, without loading them; :class:`Engine`, its kinds
+(:class:`EngineKind`), and :class:`Demand` for what a network needs of a machine. An engine is a program:
+``COMMAND run RUN_DIR --progress`` reads run.json (:mod:`torsweep.engines.run_spec`) and leaves tables
+(:mod:`torsweep.engines.table_schema`) and, last, provenance.json. Its name is that of its package. If the
+package has a ``cli.py``, the typer application ``app`` in it is the command ``torsweep NAME``.
 
 Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
-on disk), ``run``, ``read`` (makes the tables), ``cli`` and ``entry``, which also says what a
-network takes. A module of one engine may be a package in another, which needs several modules there.
-Other modules are specific to the engine.
+on disk), ``run``, ``read`` (makes the tables), ``cli`` and ``entry``, which also says what a network takes. A
+module of one engine may be a package in another, which needs several modules there. Other modules are
+specific to the engine.
 """
 
 from __future__ import annotations
@@ -122,36 +121,3 @@ def engine_names() -> tuple[str, ...]:
     """The engines, in alphabetical order: the packages with an ``entry.py``. None is loaded."""
     entries = [entry for folder in engines.__path__ for entry in Path(folder).glob("*/entry.py")]
     return tuple(sorted(entry.parent.name for entry in entries))
-
-
-STREAMS_FILE = "streams.parquet"
-RELAYS_FILE = "relays.parquet"
-PROGRESS_FILE = "progress.parquet"
-
-CIRCUITS_FILE = "circuits.parquet"
-RECEIVED_FILE = "received.parquet"
-WIRE_FILE = "wire.parquet"
-ROUND_TRIPS_FILE = "round_trips.parquet"
-
-COSTS_FILE = "costs.parquet"
-"""Written by engines that run tor. Processor times in it differ between two runs of one run.json."""
-
-SETTINGS_FILE = "settings.parquet"
-"""Written by engines that run tor: the settings that its tors were given, and those that they have."""
-
-CELLS_FILE = "cells.parquet"
-BREAKDOWN_FILE = "breakdown.parquet"
-"""Written by runs with ``tracing``."""
-
-PASSAGES_FILE = "passages.parquet"
-"""Part of a plan's tables alone, made from the cells of its runs."""
-
-RELAY_RATES_FILE = "relay_rates.parquet"
-CLIENTS_FILE = "clients.parquet"
-"""Part of a plan's tables alone, made from the networks of its runs and what their clients did."""
-
-LINKS_FILE = "links.parquet"
-"""Written by the emulation: what linkem did, second by second."""
-
-PACKETS_FILE = "packets.parquet"
-"""Written by the emulation, until downloads have been followed: what passed linkem."""

@@ -21,7 +21,6 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.reading import validate
-from torsweep.engines.contract import STREAMS_FILE
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
 from torsweep.engines.table_schema import OUTCOMES, SCHEMAS, STREAMS, WORDS, TableSchema, write_table
 from torsweep.errors import InputError
@@ -347,7 +346,7 @@ def load_table(source: str | Path, table: str) -> pl.DataFrame:
 
 def _plans(folder: Path) -> list[Path]:
     """The folders of tables of plans in ``folder``; tables of runs say nothing of a plan."""
-    files = sorted(folder.rglob(STREAMS_FILE)) if folder.is_dir() else []
+    files = sorted(folder.rglob(STREAMS.file)) if folder.is_dir() else []
     return [file.parent for file in files if METADATA_KEY in read_metadata(file)]
 
 

@@ -17,22 +17,7 @@ import polars as pl
 from torsweep.config.reading import validate
 from torsweep.config.tracing import Record
 from torsweep.config.traffic import KINDS
-from torsweep.engines.contract import (
-    BREAKDOWN_FILE,
-    CIRCUITS_FILE,
-    CLIENTS_FILE,
-    COSTS_FILE,
-    PASSAGES_FILE,
-    PROGRESS_FILE,
-    RECEIVED_FILE,
-    RELAY_RATES_FILE,
-    RELAYS_FILE,
-    ROUND_TRIPS_FILE,
-    SETTINGS_FILE,
-    STREAMS_FILE,
-    WIRE_FILE,
-)
-from torsweep.engines.table_schema import later_columns
+from torsweep.engines import table_schema
 from torsweep.errors import InputError
 from torsweep.formats.files import of_version, parse_json
 from torsweep.formats.frames import read_metadata, scan_frame
@@ -169,7 +154,7 @@ class PlanTables:
         Raises InputError when they are not there, not ours, or damaged.
         """
         verify_folder(directory, PROVENANCE_FILE, "no such file: no tables are there")
-        return cls(directory, read_provenance(directory / STREAMS_FILE))
+        return cls(directory, read_provenance(directory / table_schema.STREAMS.file))
 
     def at(self, levels: Mapping[str, str], seeds: Sequence[int]) -> PlanTables:
         """The tables of the runs at ``levels`` on the networks of ``seeds`` alone."""
@@ -191,7 +176,7 @@ class PlanTables:
         among the columns, only those of :attr:`kinds`.
         """
         stored = [name for name in dict.fromkeys((*columns, "start_us")) if name != "entry_us"]
-        frame = self._read(STREAMS_FILE, stored).with_columns(entry_us=self._entry_us())
+        frame = self._read(table_schema.STREAMS.file, stored).with_columns(entry_us=self._entry_us())
         return frame.select("seed", *self.knobs, *columns)
 
     def _entry_us(self) -> pl.Expr:
@@ -202,60 +187,62 @@ class PlanTables:
         read_provenance(self.directory / name)
         stored = pl.read_parquet_schema(self.directory / name)
         frame = self._read(name, [column for column in stored if column not in ("seed", *self.knobs)])
-        return frame.with_columns(entry_us=self._entry_us()) if name == STREAMS_FILE else frame
+        return frame.with_columns(entry_us=self._entry_us()) if name == table_schema.STREAMS.file else frame
 
     def clients(self) -> pl.DataFrame:
         """Seed, knobs and what is known of every client, whether or not it downloaded anything."""
         columns = ("client", "kind", "last_us", "latest_byte_us", "latest_known", "country", "continent")
-        return self._read(CLIENTS_FILE, columns)
+        return self._read(table_schema.CLIENTS.file, columns)
 
     def relays(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
-        return self._read(RELAYS_FILE, columns)
+        return self._read(table_schema.RELAYS.file, columns)
 
     def progress(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up.
 
         Without rows where the runs were not asked for it.
         """
-        return self._read(PROGRESS_FILE, columns)
+        return self._read(table_schema.PROGRESS.file, columns)
 
     def relay_rates(self) -> pl.DataFrame:
         """Seed, knobs, name, position and usable rate of every relay; without rows for unknown networks."""
-        return self._read(RELAY_RATES_FILE, ("relay", "position", "usable_bytes_per_s", "most_bytes"))
+        return self._read(
+            table_schema.RELAY_RATES.file, ("relay", "position", "usable_bytes_per_s", "most_bytes")
+        )
 
     def circuits(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every circuit that was launched after the warm-up."""
-        return self._read(CIRCUITS_FILE, columns)
+        return self._read(table_schema.CIRCUITS.file, columns)
 
     def received(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of what clients of a kind received in each second after the warm-up."""
-        return self._read(RECEIVED_FILE, columns)
+        return self._read(table_schema.RECEIVED.file, columns)
 
     def wire(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of what all hosts sent in each second after the warm-up."""
-        return self._read(WIRE_FILE, columns)
+        return self._read(table_schema.WIRE.file, columns)
 
     def round_trips(self, columns: Iterable[str]) -> pl.LazyFrame:
         """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up.
 
         Large plans have a hundred million: rows are read when they are collected.
         """
-        return self._scan(ROUND_TRIPS_FILE, columns)
+        return self._scan(table_schema.ROUND_TRIPS.file, columns)
 
     def costs(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every process of tor, over the whole run."""
-        return self._read(COSTS_FILE, columns)
+        return self._read(table_schema.COSTS.file, columns)
 
     def settings(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of what the tors of each run have; no rows in tables from before."""
-        if not (self.directory / SETTINGS_FILE).is_file():
+        if not (self.directory / table_schema.SETTINGS.file).is_file():
             return pl.DataFrame(schema=["seed", *self.knobs, *columns])
-        return self._read(SETTINGS_FILE, columns)
+        return self._read(table_schema.SETTINGS.file, columns)
 
     def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
         """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""
-        file = self.directory / PASSAGES_FILE
+        file = self.directory / table_schema.PASSAGES.file
         read_provenance(file)
         chosen = [pl.col(name) == value for name, value in keys.items()]
         return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
@@ -265,7 +252,7 @@ class PlanTables:
 
         Without rows where the runs followed none.
         """
-        return self._read(BREAKDOWN_FILE, columns)
+        return self._read(table_schema.BREAKDOWN.file, columns)
 
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         # Piece by piece: the texts of all rows at once would take several times as much as their levels.
@@ -277,7 +264,7 @@ class PlanTables:
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
         # Tables from before a column was added have nulls in it.
-        added = {each: dtype for each, dtype in later_columns(name).items() if each in columns}
+        added = {each: dtype for each, dtype in table_schema.later_columns(name).items() if each in columns}
         lacking = added.keys() - pl.read_parquet_schema(file).keys() if added else set()
         frame = scan_frame(file, ["seed", *self.knobs, *(each for each in columns if each not in lacking)])
         if lacking:

@@ -21,11 +21,11 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.engines.contract import RELAYS_FILE
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
+from torsweep.engines.table_schema import RELAYS
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import NETWORK_FILE, read_network, write_network
@@ -177,5 +177,5 @@ def _written(run: Path) -> int:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")
-    relays = pl.read_parquet(run / RELAYS_FILE, columns=["second", "bytes_out"])
+    relays = pl.read_parquet(run / RELAYS.file, columns=["second", "bytes_out"])
     return int(relays.filter(pl.col("second") >= WARM_UP_S)["bytes_out"].sum())

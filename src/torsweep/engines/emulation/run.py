@@ -23,7 +23,7 @@ from torsweep import __version__
 from torsweep.config.features import counted_features
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
-from torsweep.engines.contract import LINKS_FILE, PACKETS_FILE, Say, tor_working_bytes
+from torsweep.engines.contract import Say, tor_working_bytes
 from torsweep.engines.emulation.control import ControlClosed
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.downloads import REQUEST_HEADER
@@ -75,6 +75,12 @@ from torsweep.tor.torrc import check_network
 
 PROCESS_FOLDER = "processes"
 """The folder of a run directory in which its processes have their files."""
+
+LINKS_FILE = "links.parquet"
+"""What linkem did, second by second."""
+
+PACKETS_FILE = "packets.parquet"
+"""What passed linkem, until downloads have been followed."""
 
 READY_LIMIT_S = 900.0
 EXIT_CODE_S = 0.5
