@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from plotting.drawing.facets import Facets
 from plotting.drawing.palette import canvas, nothing
 from plotting.drawing.source import PlanFigure, Source
-from torsweep.stats.measures.relays import MEAN_OVER_S, SECONDS_PER_WINDOW
+from torsweep.stats.measures.relays import SECONDS_PER_WINDOW
+from torsweep.stats.queues import MEAN_OVER_S
 
 _ROWS = {"Ninth decile, cells": "ninth_decile", "Median relay, cells": "median"}
 

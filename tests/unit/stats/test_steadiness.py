@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.measures.relays import QUEUE_COLUMNS
+from torsweep.stats.queues import QUEUE_COLUMNS
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS
 from torsweep.stats.streams.steadiness import (

@@ -25,7 +25,7 @@ import polars as pl
 
 from torsweep.runsets.reading import Provenance, at_levels
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
-from torsweep.stats.measures.relays import QUEUE_COLUMNS, queues_of_runs
+from torsweep.stats.queues import QUEUE_COLUMNS, queues_of_runs
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
