@@ -27,11 +27,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torsweep.errors import OutputError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
@@ -292,6 +293,9 @@ def folder_claimed(folder: Path, kind: FolderKind, *, wait: bool) -> Iterator[No
 
 
 def _lock(folder: Path) -> FileLock:
+    # It loads asyncio, which `torsweep --help` would wait for.
+    from filelock import FileLock
+
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is no folder; results go there")
     require_plain(folder / ".lock")
@@ -300,6 +304,8 @@ def _lock(folder: Path) -> FileLock:
 
 def _acquired(lock: FileLock, folder: Path) -> bool:
     """Whether ``lock`` was free and is now held; OutputError when its folder cannot be written."""
+    from filelock import Timeout
+
     try:
         lock.acquire(blocking=False)
     except Timeout:
