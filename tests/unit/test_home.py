@@ -84,6 +84,14 @@ def test_a_figure_of_ones_own_stands_beside_those_that_ship(study):
         require_figure("note")
 
 
+def test_a_figure_of_ones_own_takes_the_place_of_one_in_a_family_and_no_other(study):
+    Path("plotting").mkdir()
+    for name in ("ttfb_cdf", "times"):
+        Path(f"plotting/{name}.py").write_text(FIGURE)
+    found = {name: find_figure(name).NEEDS for name in ("ttfb_cdf", "times", "ttlb_cdf")}
+    assert found == {"ttfb_cdf": ("outcomes",), "times": ("outcomes",), "ttlb_cdf": ("curves", "outcomes")}
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "right", "said"),
     [
