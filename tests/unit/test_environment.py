@@ -1,4 +1,4 @@
-"""The lock, environment.yml and pyproject.toml name the same packages, at versions that fit each other."""
+"""Every description of the package has the same version, and packages at versions that fit each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 # conda's name of a package where it differs from the Python package index's.
-PYPI_NAME = {"snakemake-minimal": "snakemake"}
+PYPI_NAME = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
 NOT_FROM_THE_LOCK = {"python", "pip", "c-compiler", "rust", "libevent", "make", "openssl", "patch", "zlib"}
 
 
@@ -94,7 +94,19 @@ def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
     assert not re.search(r"^-", lock_text, re.MULTILINE), "an option line of pip, such as --find-links"
 
 
-def test_package_and_engine_have_one_version(project):
+def test_every_description_has_one_version_and_licence(project):
     engine = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["version"]
     package = re.search(r'__version__ = "(.*)"', read("src/torsweep/__init__.py"))[1]
-    assert project["project"]["version"] == engine == package
+    recipe = yaml.safe_load(read("recipe/recipe.yaml"))["context"]["version"]
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert {"cff-version", "message", "title", "authors", "abstract"} <= citation.keys()
+    assert project["project"]["version"] == engine == package == recipe == citation["version"]
+    assert citation["license"] == project["project"]["license"]
+
+
+def test_the_recipe_requires_what_the_project_does(project):
+    lines = yaml.safe_load(read("recipe/recipe.yaml"))["requirements"]["run"]
+    run = dict(line.partition(" ")[::2] for line in lines)
+    assert run.pop("python") == project["project"]["requires-python"]
+    required = by_name(project["project"]["dependencies"])
+    assert {PYPI_NAME.get(name, name): accepted for name, accepted in run.items()} == required

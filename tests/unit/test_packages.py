@@ -1,9 +1,8 @@
-"""A wheel carries what studies find of the checkout, and every description of the package says the same."""
+"""A wheel carries what studies find of the checkout."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
 from torsweep import home
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
@@ -19,8 +17,6 @@ from torsweep.home import CHECKOUT, SHIPPED
 
 TAKEN = ("Snakefile", "rules", "configs", "topologies", "plotting", "profiles", "patches")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-# conda's name of a package where it differs from the Python package index's.
-PYPI_NAME = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
 
 
 def test_what_ships_is_what_the_pipeline_works_in():
@@ -77,23 +73,3 @@ def _python(installed: Path, where: Path, *arguments: str) -> str:
     )
     assert not done.returncode, done.stderr
     return done.stdout
-
-
-def test_the_recipe_and_the_citation_are_of_this_version():
-    version = PROJECT["project"]["version"]
-    assert _yaml("recipe/recipe.yaml")["context"]["version"] == version
-    citation = _yaml("CITATION.cff")
-    assert citation["version"] == version
-    assert citation["license"] == PROJECT["project"]["license"]
-    assert {"cff-version", "message", "title", "authors", "abstract"} <= citation.keys()
-
-
-def test_the_recipe_requires_what_the_project_does():
-    run = dict(line.partition(" ")[::2] for line in _yaml("recipe/recipe.yaml")["requirements"]["run"])
-    assert run.pop("python") == PROJECT["project"]["requires-python"]
-    required = dict(re.fullmatch(r"([\w-]+)(.*)", one).groups() for one in PROJECT["project"]["dependencies"])
-    assert {PYPI_NAME.get(name, name): accepted for name, accepted in run.items()} == required
-
-
-def _yaml(name: str) -> dict:
-    return yaml.safe_load((CHECKOUT / name).read_text())
