@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tests.synthetic import Size, streams
-from torsweep.engines import contract, table_schema
+from torsweep.engines import table_schema
 from torsweep.engines.table_schema import SCHEMAS, STREAMS, TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 
@@ -21,9 +21,8 @@ def table() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
-def test_a_declared_table_has_the_constant_and_the_file_of_its_name(schema: TableSchema) -> None:
+def test_a_declared_table_has_the_constant_of_its_name(schema: TableSchema) -> None:
     assert getattr(table_schema, schema.name.upper()) is schema
-    assert getattr(contract, f"{schema.name.upper()}_FILE") == schema.file
 
 
 @pytest.mark.parametrize(
