@@ -193,7 +193,7 @@ class PlanFigure:
 
 
 def draw_plan(drawn: Any, summaries: Path, out: Path, *, captions: bool = False) -> None:
-    """Draw a figure, a module or a :class:`PlanFigure`: ``out``.pdf, .png, .csv and, its caption, .txt.
+    """Draw a figure, a module or a :class:`PlanFigure`: ``out``.pdf, .png, .csv and, with its caption, .txt.
 
     Without ``captions`` below them, figures say what made them, and on how many networks.
     """
