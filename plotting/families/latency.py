@@ -172,7 +172,7 @@ def _latency_over_time(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-_LEAST_SHARE = 2e-3
+_LEAST_PIECE = 2e-3
 """Pieces with a smaller share of the longest download cannot be seen, and are not in the legend."""
 # Without smoothing, neighbouring pieces of one group have no seam between them.
 _PIECE = so.Range(linewidth=8, linestyle="-", artist_kws={"antialiaseds": [False], "capstyle": "butt"})
@@ -201,7 +201,7 @@ def _latency_waterfall(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     for panel in facets.put(plot, figure, things, "Since the download was opened (s)", "none followed"):
         panel.axis.grid(visible=True, axis="y")
-    seen = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_SHARE * pl.col("end").max())
+    seen = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_PIECE * pl.col("end").max())
     legend(figure, set(seen["group"]))
     return figure, points, caption
 
