@@ -155,21 +155,28 @@ impl World {
         Ok(())
     }
 
-    /// Tell the program at an end of `pipe` what it can do.
+    /// Tell the program at an end of `pipe` what it can do, and reuse the connection's slots if that was its last event.
+    #[inline(always)]
     fn hand_over(&mut self, pipe: PipeId, ready: Option<Ready>) {
+        if let Some(ready) = ready {
+            self.tell(pipe, ready);
+        }
+        self.shared.network.free_if_done(pipe);
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, pipe: PipeId, ready: Ready) {
         let s = &mut self.shared;
         let state = &s.network.pipes[pipe];
         let (from, to, role) = (state.from, state.to, state.role);
         match ready {
-            None => {}
-            Some(Ready::ToRead) if s.network.is_relay(to) => self.relays.readable(s, to, pipe),
-            Some(Ready::ToRead) if role == Role::Request => servers::readable(s, pipe),
-            Some(Ready::ToRead) => self.clients.readable(s, pipe),
-            Some(Ready::ToWrite) if role == Role::Response => servers::write(s, pipe),
+            Ready::ToRead if s.network.is_relay(to) => self.relays.readable(s, to, pipe),
+            Ready::ToRead if role == Role::Request => servers::readable(s, pipe),
+            Ready::ToRead => self.clients.readable(s, pipe),
+            Ready::ToWrite if role == Role::Response => servers::write(s, pipe),
             // A client writes no more than its kernel takes.
-            Some(Ready::ToWrite) => self.relays.writable(s, from, pipe),
+            Ready::ToWrite => self.relays.writable(s, from, pipe),
         }
-        s.network.free_if_done(pipe);
     }
 
     fn second(&mut self) -> Result<(), Error> {

@@ -139,6 +139,7 @@ impl ReceiveBuffer {
     }
 
     /// `bytes` have come at `now`, in full segments or in one that is not full.
+    #[inline]
     pub fn arrive(&mut self, kernel: &Kernel, now: Time, stream: &Stream, bytes: u64) -> Offers {
         self.settle(now);
         if self.delay.segment(now) {
@@ -320,6 +321,7 @@ impl ReceiveBuffer {
     }
 
     /// The program has read by `now`: the acknowledgement that goes at once, or what the one that waits says now.
+    #[inline]
     pub fn taken(&mut self, kernel: &Kernel, now: Time, stream: &Stream) -> Option<Offer> {
         self.settle(now);
         let round_trip = Span::from_us(self.round_trip_us.into());

@@ -172,6 +172,7 @@ impl Window {
     }
 
     /// Take in an acknowledgement (`tcp_cong_control`).
+    #[inline]
     pub fn acknowledged(&mut self, now: Time, progress: &Progress, kernel: &Kernel) {
         if let Some(us) = progress.round_trip_us {
             let window = self.in_slow_start().then_some(self.packets);

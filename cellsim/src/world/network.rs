@@ -236,11 +236,15 @@ impl Network {
     }
 
     /// Reuse the slots of a closed connection once no event and no relay's list names them.
+    #[inline]
     pub fn free_if_done(&mut self, pipe: PipeId) {
         // Both directions are closed at once.
-        if !self.pipes[pipe].closed {
-            return;
+        if self.pipes[pipe].closed {
+            self.free_closed(pipe);
         }
+    }
+
+    fn free_closed(&mut self, pipe: PipeId) {
         let first = pipe.first();
         let state = &self.pipes[first];
         if state.edge != EdgeId::NONE && state.is_done() && self.pipes[first.twin()].is_done() {

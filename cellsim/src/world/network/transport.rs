@@ -72,6 +72,7 @@ impl Network {
     }
 
     /// A chunk has left the receiver's down-link.
+    #[inline]
     pub fn deliver(&mut self, cx: &mut Context, pipe: PipeId, bytes: u32) -> Option<Ready> {
         let readable = self.pipes[pipe].tcp.arrive(cx.now, u64::from(bytes));
         self.follow_arrival(cx, pipe, bytes);
@@ -115,6 +116,7 @@ impl Network {
     }
 
     /// An acknowledgement has come that the sender waited for.
+    #[inline]
     pub fn acknowledged(&mut self, cx: &mut Context, pipe: PipeId) -> Option<Ready> {
         let state = &mut self.pipes[pipe];
         state.events -= 1;
