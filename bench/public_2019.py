@@ -1,7 +1,8 @@
 """Perf clients of runs beside OnionPerf's downloads of public Tor, January to May 2019.
 
 In: folders of runs in any engine, those of a variant together. Out: a CSV with a row for each variant and
-quantity: quartiles of the downloads of all its networks, and their ratios to public Tor's.
+quantity: quartiles of the downloads of all its networks, their ratios to public Tor's, and the share of
+downloads that ended at their time limit.
 
     python -m bench.public_2019 NAME=RUN,RUN… NAME=RUN… > docs/tables/onionperf_2019.csv
 
@@ -35,13 +36,12 @@ _TAIL_US = 60_000_000
 
 
 def downloads(folder: Path) -> pl.DataFrame:
-    """The perf clients' complete downloads in the run of ``folder``."""
+    """The perf clients' downloads in the run of ``folder``, whatever came of them."""
     run = read_run(folder)
     start_us, last_us = run.warm_up_ns // 1000, run.duration_ns // 1000 - _TAIL_US
     return pl.read_parquet(folder / STREAMS.file).filter(
         pl.col("kind").str.starts_with("perf"),
         pl.col("start_us").is_between(start_us, last_us),
-        pl.col("outcome") == "complete",
     )
 
 
@@ -57,12 +57,14 @@ def utilisation(folder: Path) -> float:
 
 def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
     """The rows of a variant."""
-    found = pl.concat([downloads(folder) for folder in folders])
+    every = pl.concat([downloads(folder) for folder in folders])
+    found = every.filter(outcome="complete")
     used = sum(map(utilisation, folders)) / len(folders)
     run = read_run(folders[0])
     network, _ = read_network((folders[0] / run.network).resolve(), latency=False)
     result: list[dict[str, object]] = []
     for quantity, public in PUBLIC.items():
+        asked = every if quantity == "round_trip" else every.filter(kind=quantity)
         if quantity == "round_trip":
             times = (found["first_byte_us"] - found["command_us"]) / 1e6
         else:
@@ -71,6 +73,7 @@ def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
         row: dict[str, object] = {"engine": run.engine, "relays": len(network.relays), "variant": name}
         row |= {"networks": len(folders), "utilisation": round(used, 3)}
         row |= {"what": KIND_NAMES.get(quantity, "circuit round trip"), "downloads": len(times)}
+        row |= {"timeouts": f"{asked.filter(outcome='timeout').height / asked.height:.1%}"}
         for label, here, there in zip(("q1", "median", "q3"), quartiles, public, strict=True):
             row |= {
                 f"{label}_s": round(here, 3),
