@@ -64,7 +64,7 @@ def test_a_prediction_has_the_day_on_which_it_was_written_not_the_one_of_a_later
     assert predicted_on(file) == {"one": ["2026-01-05 12:00", "2026-01-01 12:00"]}
 
 
-def _results(tree: Path) -> None:
+def _results(tree: Path, web_p90_s: float | None = 9.0) -> None:
     """Summaries of KIST's interval on two networks: 5 MiB take a fifth less, and all else is the same."""
     folder = tree / "summaries/backtest/shadow/2019/backtest_small/main"
     folder.mkdir(parents=True)
@@ -92,7 +92,7 @@ def _results(tree: Path) -> None:
             "congestion": "fixed",
             "seed": seed,
             "mean_s": 5.0,
-            "p90_s": 9.0,
+            "p90_s": web_p90_s,
         }
         for scheduler, _ in levels
         for seed in (1, 2)
@@ -127,6 +127,12 @@ def test_effects_are_log_ratios_over_networks_and_points(tmp_path: Path) -> None
     (line,) = wide(found.values())
     assert line["outside"] == "5 MiB"
     assert line["5mib"].startswith("−0.22")
+
+
+def test_web_users_have_no_mean_where_a_tenth_of_their_downloads_did_not_end(tmp_path: Path) -> None:
+    _results(tmp_path, web_p90_s=None)
+    found = {one["quantity"]: one["ratio"] for one in effects(ROWS, [tmp_path], DATES)}
+    assert (found["web_mean"], found["web_p90"], found["50kib"]) == ("", "", 0)
 
 
 def test_a_statement_is_graded_by_sign_and_what_waits_says_so(tmp_path: Path) -> None:
