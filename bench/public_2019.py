@@ -58,22 +58,21 @@ def utilisation(folder: Path) -> float:
 def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
     """The rows of a variant."""
     every = pl.concat([downloads(folder) for folder in folders])
-    found = every.filter(outcome="complete")
     used = sum(map(utilisation, folders)) / len(folders)
     run = read_run(folders[0])
     network, _ = read_network((folders[0] / run.network).resolve(), latency=False)
     result: list[dict[str, object]] = []
     for quantity, public in PUBLIC.items():
-        asked = every if quantity == "round_trip" else every.filter(kind=quantity)
         if quantity == "round_trip":
-            times = (found["first_byte_us"] - found["command_us"]) / 1e6
+            own, time_us = every, pl.col("first_byte_us") - pl.col("command_us")
         else:
-            times = found.filter(kind=quantity)["last_byte_us"] / 1e6
+            own, time_us = every.filter(kind=quantity), pl.col("last_byte_us")
+        times = own.filter(outcome="complete").select(time_us / 1e6).to_series()
         quartiles = [times.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75)]
         row: dict[str, object] = {"engine": run.engine, "relays": len(network.relays), "variant": name}
         row |= {"networks": len(folders), "utilisation": round(used, 3)}
         row |= {"what": KIND_NAMES.get(quantity, "circuit round trip"), "downloads": len(times)}
-        row |= {"timeouts": f"{asked.filter(outcome='timeout').height / asked.height:.1%}"}
+        row |= {"timeouts": f"{own.filter(outcome='timeout').height / own.height:.1%}"}
         for label, here, there in zip(("q1", "median", "q3"), quartiles, public, strict=True):
             row |= {
                 f"{label}_s": round(here, 3),

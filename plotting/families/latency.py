@@ -201,8 +201,8 @@ def _latency_waterfall(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     for panel in facets.put(plot, figure, things, "Since the download was opened (s)", "none followed"):
         panel.axis.grid(visible=True, axis="y")
-    seen = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_PIECE * pl.col("end").max())
-    legend(figure, set(seen["group"]))
+    visible = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_PIECE * pl.col("end").max())
+    legend(figure, set(visible["group"]))
     return figure, points, caption
 
 

@@ -33,14 +33,25 @@ KIND = "web"
 _ROWS = {"ttfb": "First byte,\nchange (%)", "ttlb": "Last byte,\nchange (%)"}
 
 
+def _nothing(source: Source, title: str) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure of a plan without ranges."""
+    caption = source.caption("No knob has a range, or there are too few settings.")
+    return nothing(title, pl.DataFrame(), caption)
+
+
+def _changes(source: Source, summary: str, text: str) -> pl.DataFrame:
+    """The rows of ``summary`` on web clients: ``change`` and its bounds, as shares, in place of ratios;
+    ``at`` and the column ``text`` without nulls."""
+    ends = ("ratio", "ratio_low", "ratio_high")
+    points = source.summary(summary).with_columns(pl.col("at", text).fill_null(""), pl.col(ends) - 1)
+    return points.filter(kind=KIND).rename({end: end.replace("ratio", "change") for end in ends})
+
+
 def _responses(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """How web clients' median times answer to the knobs that have a range."""
     if not source.has("responses"):
-        caption = source.caption("No knob has a range, or there are too few settings.")
-        return nothing("No response to draw", pl.DataFrame(), caption)
-    ends = ("ratio", "ratio_low", "ratio_high")
-    points = source.summary("responses").with_columns(pl.col("at", "unit").fill_null(""), pl.col(ends) - 1)
-    points = points.filter(kind=KIND).rename({end: end.replace("ratio", "change") for end in ends})
+        return _nothing(source, "No response to draw")
+    points = _changes(source, "responses", "unit")
     knobs, ats = (points[name].unique(maintain_order=True).to_list() for name in ("knob", "at"))
     settings = points.filter(what="setting", metric="ttfb", knob=knobs[0], at=ats[0]).height
     about = f"Quadratic surfaces over {settings} settings, one a network"
@@ -114,11 +125,8 @@ _LINE_IN, _MOST_SPAN = 0.3, 3.0
 def _effects(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """What knobs with a range do to web clients' median times, alone and together, as a forest plot."""
     if not source.has("effects"):
-        caption = source.caption("No knob has a range, or there are too few settings.")
-        return nothing("No effects to draw", pl.DataFrame(), caption)
-    ends = ("ratio", "ratio_low", "ratio_high")
-    points = source.summary("effects").with_columns(pl.col("at", "other").fill_null(""), pl.col(ends) - 1)
-    points = points.filter(kind=KIND).rename({end: end.replace("ratio", "change") for end in ends})
+        return _nothing(source, "No effects to draw")
+    points = _changes(source, "effects", "other")
     lines = points.select(_KEYS).unique(maintain_order=True).rows()
     ats = points["at"].unique(maintain_order=True).to_list()
     caption = source.caption(
