@@ -43,6 +43,9 @@ QUANTITIES = {
     "web_mean": "web, mean",
     "web_p90": "web, 90th percentile",
     "no_progress": "web, no progress",
+    "web_first": "web, first byte",
+    "web_last": "web, last byte",
+    "bulk_5mib": "bulk, 5 MiB",
 }
 PUBLIC_QUANTITIES = tuple(QUANTITIES)[:4]
 SIZES = PUBLIC_QUANTITIES[1:]
