@@ -16,8 +16,9 @@ TARGETS = {
     "traffic": "Knobs of clients",
     "transport": "Knobs of the model's TCP and links",
     "network": "Knobs that make networks of their own",
-    "tor_build": "Builds and options",
-    "options": "Builds and options",
+    "tor_build": "Builds, options and programs",
+    "options": "Builds, options and programs",
+    "programs": "Builds, options and programs",
 }
 _PARAMETER = find_knob(f"{CONSENSUS}NAME")
 

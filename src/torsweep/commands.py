@@ -65,6 +65,7 @@ def check_command(
 def _check_experiment(file: Path) -> None:
     from torsweep.config.experiment import load_experiment
     from torsweep.config.replicates import replicates_text
+    from torsweep.engines.programs import require_programs
     from torsweep.engines.run_settings import require_known_options
     from torsweep.network.sampling import input_paths
     from torsweep.pipeline.checks import require_answerable, require_fitting_networks
@@ -73,15 +74,16 @@ def _check_experiment(file: Path) -> None:
     require_answerable(experiment)
     for name in experiment.plan_names:
         require_known_options(experiment, experiment.plan(name).variants, experiment.all_tors.__getitem__)
+        require_programs(experiment, experiment.plan(name).variants)
         for config in require_fitting_networks(experiment, name):
             input_paths(config)
     plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
     typer.echo(f"{file}: an experiment, replicates: {replicates_text(experiment.replicates)}")
     typer.echo(f"  plans (variants): {', '.join(plans)}")
-    for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
-        for name, section in sections.items():
-            keys = section.model_dump(mode="json", exclude_unset=True)
-            typer.echo(f"  {key}.{name}: {json.dumps(keys)}")
+    document = experiment.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    for key in ("tors", "options", "programs"):
+        for name, section in document.get(key, {}).items():
+            typer.echo(f"  {key}.{name}: {json.dumps(section)}")
 
 
 import_app = typer.Typer(help="Import results of tornettools as tables of torsweep.", no_args_is_help=True)
@@ -249,6 +251,7 @@ def prepare_command(
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, require_memory
+    from torsweep.engines.programs import run_programs
     from torsweep.engines.registry import find_engine
     from torsweep.engines.run_settings import read_stamps, require_options, run_settings, tor_builds
     from torsweep.engines.run_spec import write_run
@@ -270,6 +273,7 @@ def prepare_command(
         programs = (build.program for build in builds_of_run if not build.is_arti)
         require_options(programs, loaded, [chosen], read_network(network, latency=False)[0])
     run = build_run(variant_settings, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
+    run = run.model_copy(update={"programs": run_programs(loaded, chosen, network, out)})
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO_ENGINE else ""

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema
 
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.features import FEATURES
-from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, STOCK_TOR
+from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, NO_PROGRAMS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.plan import (
@@ -37,6 +37,7 @@ from torsweep.config.plan import (
     range_settings,
     ranges_of,
 )
+from torsweep.config.programs import Programs, check_times
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -160,6 +161,8 @@ class Experiment(Section):
     """Tors by name, which are levels of the knob ``tor``."""
     options: Mapping[LevelName, OptionBundle] = Field(default_factory=dict)
     """Option bundles by name, which are levels of the knob ``options``."""
+    programs: Mapping[LevelName, Programs] = Field(default_factory=dict)
+    """Programs on hosts by name, which are levels of the knob ``programs``: one, or a list."""
     traffic: Traffic
     """What clients download, and how long they pause."""
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
@@ -225,7 +228,11 @@ class Experiment(Section):
     @property
     def names(self) -> Names:
         """The levels whose names the experiment defines, by their knob."""
-        return {"tor": tuple(self.all_tors), "options": tuple(self.bundles)}
+        return {
+            "tor": tuple(self.all_tors),
+            "options": tuple(self.bundles),
+            "programs": tuple(self.all_programs),
+        }
 
     @property
     def all_tors(self) -> Mapping[str, TorSource]:
@@ -252,6 +259,15 @@ class Experiment(Section):
         }
         return bundle.model_copy(update={"consensus": {**bundle.consensus, **parameters}})
 
+    @property
+    def all_programs(self) -> Mapping[str, Programs]:
+        """The programs by name: ``none``, and the experiment's."""
+        return {NO_PROGRAMS: (), **self.programs}
+
+    def programs_of(self, variant: Variant) -> Programs:
+        """What ``variant`` runs beside tor and its clients."""
+        return self.all_programs[dict(variant.levels).get("programs", NO_PROGRAMS)]
+
     @model_validator(mode="after")
     def _levels_of_its_own_differ(self) -> Self:
         check_tors(self.all_tors)
@@ -259,6 +275,14 @@ class Experiment(Section):
             problem, accepted = "is the bundle without options", "{}; another name for options"
             raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)
         check_contents("options", {name: bundle.content for name, bundle in self.bundles.items()})
+        if self.all_programs[NO_PROGRAMS]:
+            accepted = "another name for programs"
+            raise RefusedValue(
+                "is the level without programs", key=f"programs.{NO_PROGRAMS}", accepted=accepted
+            )
+        check_contents("programs", self.all_programs)
+        for name, programs in self.programs.items():
+            check_times(f"programs.{name}", programs, self.duration_ns)
         knobs = {knob for grid in (self.knobs, *self.sensitivities.values()) for knob in grid}
         parameters = {knob.removeprefix(CONSENSUS): 0 for knob in knobs if knob.startswith(CONSENSUS)}
         changes = {f"options.{name}": bundle for name, bundle in self.bundles.items()}

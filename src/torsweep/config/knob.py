@@ -281,14 +281,14 @@ class Knob:
 
     ``usual`` is its level where nobody turns it: one, or one for each era, which every knob of tor has.
     ``sets`` is a dotted key of ``target``: the ``tor`` section of run.json, its ``transport``, the
-    ``traffic`` of each kind of client, or the configuration of the network; of ``tor_build`` and ``options``
-    it is the part of the experiment that defines the level. ``torrc`` is a setting of real tor that the model
-    does not have: its key begins with ``torrc.``, it is a text, and nothing else declares it. A knob of tor
-    says with which options ``tor`` takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay
-    too. ``stated`` are the consensus parameters that state its level, and how to read it from their value.
-    ``under`` are the levels of other knobs without which it has no effect; then a level of it is refused, or
-    with ``passed_over`` not applied, so that a grid can have both. ``looks`` and ``words`` say how levels are
-    drawn and written in figures.
+    ``traffic`` of each kind of client, or the configuration of the network; of ``tor_build``, ``options`` and
+    ``programs`` it is the part of the experiment that defines the level. ``torrc`` is a setting of real tor
+    that the model does not have: its key begins with ``torrc.``, it is a text, and nothing else declares it.
+    A knob of tor says with which options ``tor`` takes that, unless :mod:`torsweep.tor.torrc` works it out
+    from the relay too. ``stated`` are the consensus parameters that state its level, and how to read it from
+    their value. ``under`` are the levels of other knobs without which it has no effect; then a level of it is
+    refused, or with ``passed_over`` not applied, so that a grid can have both. ``looks`` and ``words`` say
+    how levels are drawn and written in figures.
     """
 
     name: str
@@ -296,7 +296,9 @@ class Knob:
     levels: AcceptedLevels
     sets: str
     usual: str | Mapping[str, str] | None
-    target: Literal["tor", "torrc", "network", "traffic", "transport", "tor_build", "options"] = "tor"
+    target: Literal["tor", "torrc", "network", "traffic", "transport", "tor_build", "options", "programs"] = (
+        "tor"
+    )
     tor: tuple[TorOption, ...] = ()
     stated: Mapping[str, Callable[[int], str]] = field(default_factory=dict)
     under: Mapping[str, str] = field(default_factory=dict)

@@ -59,6 +59,9 @@ the commit at which a branch left the main one."""
 DEFAULT_OPTIONS = "default"
 """The bundle that every experiment has, without any option; also what runs of other experiments have."""
 
+NO_PROGRAMS = "none"
+"""The level that every experiment has, without any program."""
+
 CONSENSUS = "consensus."
 """How the name of a knob begins that is a consensus parameter."""
 
@@ -421,6 +424,16 @@ _TABLE = (
         DEFAULT_OPTIONS,
         target="options",
         looks={DEFAULT_OPTIONS: USUAL},
+    ),
+    Knob(
+        "programs",
+        "What hosts run beside tor and the clients, such as a controller or a flood: programs that the "
+        "experiment defines under programs. Only engines that run tor take it.",
+        named("programs"),
+        "programs",
+        NO_PROGRAMS,
+        target="programs",
+        looks={NO_PROGRAMS: USUAL},
     ),
 )
 

@@ -112,9 +112,11 @@ class Engine:
     def turns(self, target: str) -> bool:
         """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).
 
-        A model has no build of tor and reads no torrc; tor is carried by a TCP that no knob reaches.
+        A model has no build of tor, reads no torrc and runs no programs; tor is carried by a TCP that no knob
+        reaches.
         """
-        return target not in (("transport",) if self.runs_tor else ("tor_build", "options", "torrc"))
+        of_tor = ("tor_build", "options", "programs", "torrc")
+        return target not in (("transport",) if self.runs_tor else of_tor)
 
 
 def engine_names() -> tuple[str, ...]:

@@ -99,11 +99,12 @@ class HostTors:
         }
         problems |= {"given paths": arti and run.paths}
         problems |= {feature.knob.name: arti for feature in features_on(run.tor)}
+        problems["programs beside it"] = any(run.programs.of(host) for host in arti)
         problems["lines of torrc"] = any(run.given_to(host) for host in arti)
         for what, is_set in problems.items():
             if is_set:
                 features = ", ".join(feature.knob.name for feature in FEATURES)
-                accepted = f"Arti for clients alone, without paths, {features} and lines of torrc"
+                accepted = f"Arti for clients alone, without paths, {features}, programs and lines of torrc"
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def facts(self) -> dict[str, Any]:

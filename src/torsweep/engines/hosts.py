@@ -19,6 +19,7 @@ from pathlib import Path
 from stem.util.ed25519 import publickey_unsafe
 
 from torsweep.config.option_bundle import Role
+from torsweep.config.programs import RULES, filled
 from torsweep.config.traffic import ONION, ONION_SUFFIX, AnyKind
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.tor_tables import logs_round_trips, vegas_log_lines
@@ -33,6 +34,10 @@ DIR_PORT = 9030
 SOCKS_PORT = 9050
 CONTROL_PORT = 9051
 SERVER_PORT = 80
+
+PROGRAM_SOCKS_PORT = 9150
+PROGRAM_CONTROL_PORT = 9151
+"""Ports of tor for programs alone: streams of another port share no circuits with those of clients."""
 
 _HOSTS_A_BLOCK = 250
 
@@ -102,8 +107,37 @@ def host_torrc(
             lines.append("VanguardsLiteEnabled 0")
         if any(each.name == host and not run.traffic[each.kind].keeps_guards for each in network.clients):
             lines.append("UseEntryGuards 0")
-    lines = [*lines, *run.given_to(host)]
+    lines = [*lines, *program_lines(run, network, identities.relays, host), *run.given_to(host)]
     return torrc(role, every, run.tor, relay, lines, known=known, parameters=run.given.consensus)
+
+
+def program_lines(run: RunSpec, network: Network, fingerprints: Mapping[str, str], host: str) -> list[str]:
+    """The torrc lines with which the tor of ``host`` serves programs; a host of theirs has further ones."""
+    own = next((each for each in network.program_hosts if each.name == host), None)
+    lines = [f"ControlPort {PROGRAM_CONTROL_PORT}"] if run.programs.of(host) else []
+    if lines and own is None and host in {client.name for client in network.tor_clients}:
+        lines.append(f"SocksPort {PROGRAM_SOCKS_PORT}")
+    if own is not None and own.torrc:
+        values = named_values(network, fingerprints)
+        lines += [f"{option} {filled(value, values)}" for option, value in own.torrc.items()]
+    return lines
+
+
+def named_values(network: Network, fingerprints: Mapping[str, str]) -> dict[str, str]:
+    """What stands for ``address:HOST`` and ``fingerprint:RELAY`` in a command."""
+    values = {f"address:{name}": address(node) for name, node in network.node_of.items()}
+    values |= {f"fingerprint:{name}": fingerprint for name, fingerprint in fingerprints.items()}
+    for rule in RULES:
+        if name := relay_by_rule(rule, network):
+            values |= {f"{word}:{rule}": values[f"{word}:{name}"] for word in ("address", "fingerprint")}
+    return values
+
+
+def relay_by_rule(rule: str, network: Network) -> str:
+    """The relay of most weight that can be in the position of ``rule``, the first of several; empty without
+    one."""
+    relays = [relay for relay in network.relays if rule.partition("_")[2] in relay.position]
+    return max(relays, key=lambda relay: relay.consensus_weight).name if relays else ""
 
 
 def service_lines(folder: str, server_address: str) -> list[str]:

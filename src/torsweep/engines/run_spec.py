@@ -8,6 +8,7 @@ the run is finished; it never holds results of other settings than those of its 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +25,7 @@ from torsweep.config.traffic import MILLION, MOST_OBJECTS, AnyKind, ClientTraffi
 from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError, OutputError
 from torsweep.formats.files import read_document
-from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.network.model import NETWORK_FILE, Network, ProgramHost, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import changed_since, verify_folder, with_table_checksums, write_text
@@ -122,6 +123,43 @@ class UserOptions(Section):
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
 
 
+class RunProgram(Section):
+    """A program and the hosts that run it; times are from the run's start.
+
+    The command still has its places to fill in (:data:`torsweep.config.programs.PLACES`). ``hosts`` are in
+    the order of their numbers.
+    """
+
+    command: list[str]
+    hosts: tuple[str, ...]
+    begin_ns: Pause
+    until_ns: Pause | None
+    ends: StrictBool
+    keeps: tuple[str, ...]
+    keeps_most_bytes: Annotated[int, whole(1, 2**40)]
+
+
+class RunPrograms(Section):
+    """The programs of a run and the hosts that they have for themselves, which come after the network's.
+
+    ``folder`` is that of the experiment, relative to the run directory; ``files_sha256`` are the files there
+    that commands name.
+    """
+
+    programs: tuple[RunProgram, ...] = ()
+    hosts: tuple[ProgramHost, ...] = ()
+    folder: str = ""
+    files_sha256: Mapping[str, Sha256] = Field(default_factory=dict)
+
+    def of(self, host: str) -> list[RunProgram]:
+        """The programs that ``host`` runs."""
+        return [program for program in self.programs if host in program.hosts]
+
+
+PROGRAMS_FOLDER = "programs"
+"""Below a run directory: the files that programs left and that are kept, in a folder for each host."""
+
+
 class RunSettings(Section):
     """What a run has apart from its network: the same for every replicate of a variant.
 
@@ -164,6 +202,7 @@ class RunSpec(RunSettings):
     tor_build: str | None = left_out(None)
     other_builds: Mapping[str, tuple[str, ...]] = left_out({})
     given: UserOptions = left_out(UserOptions())
+    programs: RunPrograms = left_out(RunPrograms())
     repeat: Annotated[int, whole(0, 1_000)] = left_out(0)
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 
@@ -209,7 +248,8 @@ def read_run(run_directory: Path) -> RunSpec:
 
 
 def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
-    """The run in ``run_directory``, its network without latencies, and where that is.
+    """The run in ``run_directory``, its network with the hosts of programs and without latencies, and where
+    that is.
 
     Raises InputError when the network is another one than the run was prepared for.
     """
@@ -224,7 +264,7 @@ def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
             value=sha256[:16],
             accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
         )
-    return run, network, directory
+    return run, network.model_copy(update={"program_hosts": run.programs.hosts}), directory
 
 
 def clear_results(run_directory: Path) -> None:
@@ -235,6 +275,8 @@ def clear_results(run_directory: Path) -> None:
     try:
         for file in (run_directory / PROVENANCE_FILE, *run_directory.glob("*.parquet")):
             file.unlink(missing_ok=True)
+        if (run_directory / PROGRAMS_FOLDER).is_dir():
+            shutil.rmtree(run_directory / PROGRAMS_FOLDER)
     except OSError as error:
         raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
 

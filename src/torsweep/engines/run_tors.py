@@ -161,6 +161,7 @@ def parted_hosts(run: RunSpec, network: Path) -> Iterator[str]:
     """A line for each part of the hosts that has a build or options of its own: how large it is."""
     parts = [(f"tor {build}", hosts) for build, hosts in run.other_builds.items()]
     parts += [(", ".join(part.lines), part.hosts) for part in run.given.torrc if part.hosts is not None]
+    parts += [(f"program {program.command[0]}", program.hosts) for program in run.programs.programs]
     if parts:
         sampled, _ = read_network(network, latency=False)
         yield from (f"{what}: {hosts_text(sampled, hosts)}" for what, hosts in parts)

@@ -124,7 +124,16 @@ class Server(_Host):
     onion: StrictBool = left_out(False)
 
 
-Host = Relay | Authority | Client | Server
+class ProgramHost(_Host):
+    """A host that programs of a run have for themselves, and the rates of its link; ``torrc`` are the lines
+    of its tor, if it has one. It is in run.json, and no part of the network."""
+
+    down_bytes_per_s: Rate
+    up_bytes_per_s: Rate
+    torrc: dict[str, str] | None = left_out()
+
+
+Host = Relay | Authority | Client | Server | ProgramHost
 
 
 def link_rates(host: Host, authority_bytes_per_s: int) -> tuple[int, int]:
@@ -176,7 +185,8 @@ class Network(_Part):
     servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
     the checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between
     two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
-    of a network that tornettools made; it has no latencies here, and all its hosts are at place 0."""
+    of a network that tornettools made; it has no latencies here, and all its hosts are at place 0.
+    ``program_hosts`` are those of a run; a file has none."""
 
     format: Literal["torsweep-network"] = NETWORK_FORMAT
     format_version: Literal[3] = _NETWORK_VERSION
@@ -193,6 +203,7 @@ class Network(_Part):
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]
     servers: tuple[Server, ...]
+    program_hosts: tuple[ProgramHost, ...] = left_out(())
 
     @model_validator(mode="after")
     def _has_weights_of_hops(self) -> Self:
@@ -230,7 +241,7 @@ class Network(_Part):
     @property
     def hosts(self) -> tuple[Host, ...]:
         """All hosts in order."""
-        return (*self.relays, *self.authorities, *self.clients, *self.servers)
+        return (*self.relays, *self.authorities, *self.clients, *self.servers, *self.program_hosts)
 
     @property
     def node_of(self) -> dict[str, int]:
@@ -240,7 +251,8 @@ class Network(_Part):
     @property
     def node_count(self) -> int:
         """The number of hosts."""
-        return len(self.relays) + len(self.authorities) + len(self.clients) + len(self.servers)
+        parts = (self.relays, self.authorities, self.clients, self.servers, self.program_hosts)
+        return sum(map(len, parts))
 
     def latencies(self, matrix_us: NDArray[np.int32]) -> Latencies:
         """The round trips of the hosts, whose places have ``matrix_us`` (places, places)."""

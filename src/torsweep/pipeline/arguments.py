@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.replicates import numbers_by_level
+from torsweep.engines.programs import files_sha256
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.selection import version_of
@@ -108,6 +109,9 @@ class Arguments:
         # What the names of levels mean: run.json has it only with the names of hosts.
         if "options" in dict(variant.levels):
             document["given"] = experiment.bundle(variant).model_dump(mode="json")
+        if programs := experiment.programs_of(variant):
+            document["programs"] = [program.model_dump(mode="json") for program in programs]
+            document["files"] = files_sha256(experiment, variant)
         if "tor" in dict(variant.levels):
             tors = experiment.tors_of(variant)
             document["mix"] = {**asdict(tors), "on": tors.on.model_dump(mode="json")}

@@ -16,6 +16,7 @@ from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.plan import Plan
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.engines.programs import require_programs
 from torsweep.engines.run_settings import require_known_options, require_options
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor import TOOLS
@@ -76,11 +77,12 @@ class Builds:
     def require_playable(self, experiment: Experiment, plan: Plan) -> None:
         """InputError for what can be known of a plan before its builds are done.
 
-        Two tors have the same content, so that their runs would be the same; a program is no tor that runs
-        here; no tor knows a bundle's option; a tor lacks a knob that a variant turns; one that can be asked
-        does not take a bundle's options.
+        A program is not found here; two tors have the same content, so that their runs would be the same; a
+        program is no tor that runs here; no tor knows a bundle's option; a tor lacks a knob that a variant
+        turns; one that can be asked does not take a bundle's options.
         """
         self._require_different(experiment, plan)
+        require_programs(experiment, plan.variants)
         require_known_options(experiment, plan.variants, lambda name: self.source(experiment, name))
         self._require_programs(experiment, plan)
         self._require_knobs(experiment, plan)

@@ -29,6 +29,7 @@ from torsweep.engines.hosts import (
     ONION_FOLDER,
     OR_PORT,
     PATHS_OPTION,
+    PROGRAM_SOCKS_PORT,
     Identities,
     address,
     arti_config,
@@ -41,7 +42,7 @@ from torsweep.engines.hosts import (
     v3_identity,
 )
 from torsweep.engines.paths import drawn_guards
-from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.run_spec import PROGRAMS_FOLDER, RunSpec
 from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.network.model import Client, Host, Network, link_rates
@@ -301,9 +302,19 @@ class ProcessLayout:
         """The tors beside the servers of onion services, in the network's order."""
         return self._places("client", self.network.servers_for(ONION))
 
+    @cached_property
+    def own_tors(self) -> list[Place]:
+        """The tors of programs' own hosts, in their order."""
+        return self._places("client", [each for each in self.network.program_hosts if each.torrc is not None])
+
+    @property
+    def programs_folder(self) -> Path:
+        """The folder in which programs work, each in one of its host."""
+        return self.folder / PROGRAMS_FOLDER
+
     @property
     def places(self) -> list[Place]:
-        """Every tor but those of onion services."""
+        """Every tor but those of onion services and of programs' own hosts."""
         return [*self.authorities, *self.relays, *self.clients]
 
     def torrc(self, place: Place, identities: Identities, known: Set[str] | None = None) -> str:
@@ -378,6 +389,8 @@ class ProcessLayout:
     def _socks_port(self, place: Place) -> str:
         if place.role != "client" or place in self.services:
             return "0"
+        if place in self.own_tors:
+            return str(PROGRAM_SOCKS_PORT)
         users = self.users[place.name]
         isolated = self.run.traffic[users[0].kind].streams_per_circuit_isolation
         # Streams of different ports never share a circuit.

@@ -32,7 +32,9 @@ from torsweep.engines.emulation.downloads import (
 )
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import Pace
+from torsweep.engines.emulation.programs import RunningPrograms
 from torsweep.engines.hosts import SERVER_PORT, server_name
+from torsweep.engines.programs import host_programs
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.engines.tor_tables import Cost, cost_of
 from torsweep.network.model import Client
@@ -241,6 +243,7 @@ class MeasuredRun:
 
     ``zero`` is time 0 by the local clock, as tor's logs have it. ``received`` has the payload bytes by second
     and kind of client. ``costs`` is what each tor took from time 0 on; memory is that of its whole life.
+    ``programs`` have ended, or are to end with the network.
     """
 
     zero_ns: int
@@ -250,6 +253,7 @@ class MeasuredRun:
     zero: datetime
     received: Mapping[tuple[int, str], int]
     costs: Mapping[str, Cost]
+    programs: RunningPrograms
 
 
 async def measure(running: RunningNetwork) -> MeasuredRun:
@@ -262,28 +266,38 @@ async def measure(running: RunningNetwork) -> MeasuredRun:
     zero = datetime.now() + timedelta(seconds=LEAD_S)
     generator = Generator(running.layout, running.followers, zero_ns, progress=run.tables.progress)
     pace = Pace({name: child.handle.pid for name, child in running.children.items()}, running.tally)
+    fingerprints = running.identities.relays
+    filled = host_programs(
+        run, running.layout.network, running.layout.folder.parent, fingerprints, zero.timestamp()
+    )
+    programs = RunningPrograms(running, list(filled), zero_ns)
     traffic = asyncio.ensure_future(generator.run())
-    watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))
+    # The others only end by themselves when something has gone wrong.
+    others = [
+        asyncio.ensure_future(_watch(running, generator, pace, programs)),
+        asyncio.ensure_future(programs.run()),
+    ]
     try:
-        await asyncio.wait([traffic, watch], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([traffic, *others], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (watch, traffic):
+        for task in (*others, traffic):
             task.cancel()
-        await asyncio.gather(traffic, watch, return_exceptions=True)
-    # The watch only ends by itself when something has gone wrong.
-    if not watch.cancelled():
-        watch.result()
+        await asyncio.gather(traffic, *others, return_exceptions=True)
+    for task in others:
+        if not task.cancelled():
+            task.result()
     traffic.result()
     end_ns = min(time.monotonic_ns(), zero_ns + run.duration_ns)
     # Relays have not reported the second that contains the end yet.
     await asyncio.sleep(LAST_SECOND_S)
     # If all downloads fail at once, the run ends before the watch has looked for the reason.
     running.processes.check()
+    programs.require_ended()
     costs = {
         name: replace(cost, cpu_us=cost.cpu_us - before[name].cpu_us)
         for name, cost in _costs(running).items()
     }
-    return MeasuredRun(zero_ns, end_ns, generator.downloads, pace, zero, generator.received, costs)
+    return MeasuredRun(zero_ns, end_ns, generator.downloads, pace, zero, generator.received, costs, programs)
 
 
 def _costs(running: RunningNetwork) -> dict[str, Cost]:
@@ -293,9 +307,12 @@ def _costs(running: RunningNetwork) -> dict[str, Cost]:
     return {name: cost for name, cost in costs.items() if cost is not None}
 
 
-async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
-    """Each second: look after the processes and the pace, ask for queues, and say now and then how far it
-    is."""
+async def _watch(
+    running: RunningNetwork, generator: Generator, pace: Pace, programs: RunningPrograms
+) -> None:
+    """Each second: look after the processes, programs and the pace, ask for queues, and say now and then how
+    far it is."""
+    zero_ns = programs.zero_ns
     duration_s = running.layout.run.duration_ns / 1e9
     second, reported_s = 0, time.monotonic()
     pace.look()
@@ -304,6 +321,7 @@ async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero
         second += 1
         await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
         running.processes.check()
+        programs.check()
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
         pace.look()
         pace.refuse_when_late(running.layout.folder, whole_s)

@@ -97,6 +97,7 @@ class RunningNetwork:
     followers: dict[str, ClientFollower | Unfollowed] = field(default_factory=dict)
     meters: dict[str, RelayMeter] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
+    identities: Identities = field(default_factory=lambda: Identities({}, {}))
     ready_us: dict[str, int] = field(default_factory=dict)
     """How long each client that began without any document took until it could be used."""
     tally: Path | None = None
@@ -109,9 +110,9 @@ class RunningNetwork:
         port refuses, OutputError when the disk is full.
         """
         layout = self.layout
-        for place in [*layout.places, *layout.services]:
+        for place in [*layout.places, *layout.services, *layout.own_tors]:
             place.data.mkdir(parents=True, mode=0o700)
-        identities = put_keys(layout, self.tors.usual, self.say)
+        self.identities = identities = put_keys(layout, self.tors.usual, self.say)
         measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
         layout.bandwidths_file.write_text(measured, encoding="utf-8")
         await self._start_links()
@@ -128,6 +129,7 @@ class RunningNetwork:
         self._require_consensus()
         await self._start_clients(identities)
         await self._start_services(identities)
+        await self._start_own_tors(identities)
         await self._rest()
 
     def close(self) -> None:
@@ -337,6 +339,13 @@ class RunningNetwork:
             )
 
         await self._until(uploaded, lambda: f"descriptors of onion services: {actions}")
+
+    async def _start_own_tors(self, identities: Identities) -> None:
+        """Start the tors of programs' own hosts, and wait until they can be used."""
+        for place in self.layout.own_tors:
+            self._inform(place)
+            self._start_tor(place, identities)
+        await asyncio.gather(*(self._started(place) for place in self.layout.own_tors))
 
     async def _started(self, place: Place) -> int:
         """Wait until the client can be used; the µs in which it knew enough of the network for circuits."""

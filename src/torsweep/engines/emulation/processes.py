@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -66,11 +66,15 @@ class ProcessEnded(TorsweepError):
 
 @dataclass(frozen=True)
 class Child:
-    """A running process: its name in the network, its handle, and the file it prints to."""
+    """A running process: its name in the network, its handle, and the file it prints to.
+
+    With one of the exit codes ``may_end`` it may end before the others; a negative one is a signal's.
+    """
 
     name: str
     handle: subprocess.Popen[bytes]
     log: Path
+    may_end: set[int] = field(default_factory=set)
 
     def last_words(self, count: int = LAST_LINES) -> str:
         """The last lines that the process printed, one after the other with bars between them."""
@@ -94,11 +98,12 @@ class ProcessSet:
         log: Path,
         environment: Mapping[str, str] | None = None,
         namespace: str | None = None,
+        folder: Path | None = None,
     ) -> Child:
         """Start ``command``, printing to ``log``, with ``environment`` on top of this process's own.
 
-        ``namespace`` is the network namespace that it runs in. Raises ProcessEnded when the program cannot
-        be run, and OSError when the log cannot be made.
+        ``namespace`` is the network namespace that it runs in, ``folder`` its working directory. Raises
+        ProcessEnded when the program cannot be run, and OSError when the log cannot be made.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("children die with the thread that started them: start them from the main one")
@@ -106,6 +111,7 @@ class ProcessSet:
             try:
                 handle = subprocess.Popen(
                     [os.fspath(part) for part in command],
+                    cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -121,13 +127,13 @@ class ProcessSet:
         return child
 
     def check(self) -> None:
-        """Raise ProcessEnded for the first process, in order of start, that has ended."""
+        """Raise ProcessEnded for the first process, in order of start, that has ended and may not."""
         # Many wait at once and each of them asks often: one system call for all processes, while all run.
         if all(child.handle.returncode is None for child in self.children) and not _any_ended():
             return
         for child in self.children:
             code = child.handle.poll()
-            if code is not None:
+            if code is not None and code not in child.may_end:
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
                 words = child.last_words() or "nothing"
                 raise ProcessEnded(f"{child.name} {how}; it last said: {words} (all of it: {child.log})")
@@ -135,7 +141,7 @@ class ProcessSet:
     def stop(self) -> None:
         """End every process: asked first, killed after :data:`GRACE_S`. None is left when this returns."""
         for child in self.children:
-            _signal(child.handle, signal.SIGTERM)
+            end(child)
         deadline = time.monotonic() + GRACE_S
         for child in self.children:
             try:
@@ -144,6 +150,11 @@ class ProcessSet:
                 _signal(child.handle, signal.SIGKILL)
                 child.handle.wait()
         self.children.clear()
+
+
+def end(child: Child) -> None:
+    """Ask ``child`` to end."""
+    _signal(child.handle, signal.SIGTERM)
 
 
 def _any_ended() -> bool:

@@ -52,6 +52,7 @@ from torsweep.engines.emulation.rights import (
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.host_tors import settings_frame
 from torsweep.engines.paths import common_paths
+from torsweep.engines.programs import keep_files
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, clear_results, read_prepared, write_provenance
 from torsweep.engines.table_schema import (
     CIRCUITS,
@@ -308,7 +309,8 @@ def _leave_results(
     data = {place.name: place.data for place in layout.places}
     settings = settings_frame(layout.run, layout.network, running.tors, finished.options, data)
     write_table(run_directory, SETTINGS, settings)
-    for place in [*layout.places, *layout.services]:
+    kept = keep_files(run_directory, measured.programs.programs, measured.programs.folder)
+    for place in [*layout.places, *layout.services, *layout.own_tors]:
         shutil.rmtree(place.data, ignore_errors=True)
     for file in [*layout.rings.values(), *layout.round_trip_logs.values()]:
         file.unlink()
@@ -320,6 +322,7 @@ def _leave_results(
         "counters": {**_counters(measured), **taken},
         "tracing": traced,
         **followed,
+        **kept,
     }
 
 

@@ -6,7 +6,7 @@ In: run.json, its network, the keys. Out: shadow.yaml, the graph, torrcs, TGen's
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -27,6 +27,7 @@ from torsweep.engines.hosts import (
     ONION_FOLDER,
     OR_PORT,
     PATHS_OPTION,
+    PROGRAM_SOCKS_PORT,
     SOCKS_PORT,
     address,
     arti_config,
@@ -39,6 +40,7 @@ from torsweep.engines.hosts import (
     service_lines,
 )
 from torsweep.engines.paths import drawn_guards
+from torsweep.engines.programs import HostProgram, host_programs
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
@@ -68,7 +70,16 @@ from torsweep.engines.shadow.traffic import User, client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Client, Latencies, Network, Server, link_rates
+from torsweep.network.model import (
+    LATENCY_FILE,
+    NETWORK_FILE,
+    Client,
+    Latencies,
+    Network,
+    ProgramHost,
+    Server,
+    link_rates,
+)
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE
 from torsweep.tor.torrc import (
     bandwidths_text,
@@ -155,13 +166,15 @@ _SHARED = "../../../shared"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the simulation, how many pairs of hosts are closer than its least latency, and when
-    clients have to be ready, ns from its start, all but the share ``may_be_late`` of them."""
+    """What was written: the simulation, how many pairs of hosts are closer than its least latency, when
+    clients have to be ready, ns from its start, all but the share ``may_be_late`` of them, and its
+    programs."""
 
     simulation: ShadowSimulation
     floored_pairs: int
     ready_ns: int = BOOTSTRAP_NS
     may_be_late: float = MAY_BE_LATE
+    programs: Sequence[HostProgram] = ()
 
 
 def write_directory(
@@ -183,8 +196,9 @@ def write_directory(
     graph, floored_pairs = write_graph(network, latencies, settings.latency_floor_us)
     (folder / "graph.gml").write_text(graph)
     builder = _Builder(run, network, keys, tools, folder)
+    programs = list(simulated_programs(run, network, folder.parent, keys.identities.relays))
     simulation = ShadowSimulation(
-        hosts=builder.hosts(),
+        hosts=_with_programs(builder.hosts(), programs),
         stop_ns=BOOTSTRAP_NS + run.duration_ns,
         seed=shadow_seed(run.seed, run.repeat),
         parallelism=settings.parallelism,
@@ -205,12 +219,31 @@ def write_directory(
         },
     )
     layout.write(folder)
-    return Written(simulation, floored_pairs)
+    return Written(simulation, floored_pairs, programs=programs)
 
 
 def shadow_seed(seed: int, repeat: int) -> int:
     """The seed of Shadow's own draws, and so of tor's; what clients ask for has seeds of its own."""
     return draw(seed, "repeat", repeat, 0, MOST_SHADOW_SEED) if repeat else seed + 1
+
+
+def simulated_programs(
+    run: RunSpec, network: Network, run_directory: Path, fingerprints: Mapping[str, str]
+) -> Iterator[HostProgram]:
+    """The programs of ``run``, by the clock of a simulation."""
+    zero_s = EPOCH_S + BOOTSTRAP_NS / SECOND_NS
+    return host_programs(run, network, run_directory, fingerprints, zero_s)
+
+
+def _with_programs(hosts: dict[str, GraphHost], programs: Sequence[HostProgram]) -> dict[str, GraphHost]:
+    """``hosts`` with ``programs`` after the processes of each."""
+    for program in programs:
+        host, does = hosts[program.host], program.does
+        until_ns = None if does.until_ns is None else BOOTSTRAP_NS + does.until_ns
+        path, *arguments = program.command
+        process = Process(path, arguments, BOOTSTRAP_NS + does.begin_ns, {}, not does.ends, until_ns)
+        hosts[program.host] = replace(host, processes=[*host.processes, process])
+    return hosts
 
 
 class _Builder:
@@ -248,18 +281,19 @@ class _Builder:
                 for turn, client in enumerate(self.network.tor_clients)
             },
             **{server.name: self._server(server) for server in self.network.servers},
+            **{host.name: self._own(host) for host in self.network.program_hosts},
         }
         captured = captured_hosts(self.run.tracing, self.network)
         return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
 
-    def _torrc(self, role: Role, host: str, lines: Sequence[str] = ()) -> str:
+    def _torrc(self, role: Role, host: str, lines: Sequence[str] = (), socks: int = SOCKS_PORT) -> str:
         values = {
             "data_directory": ".",
             "control_port": str(CONTROL_PORT),
             # Shadow has no IPv6.
             "or_port": f"{OR_PORT} IPv4Only",
             "dir_port": str(DIR_PORT),
-            "socks_port": str(SOCKS_PORT),
+            "socks_port": str(socks),
             "initial_voting_interval_s": str(INITIAL_VOTING_INTERVAL_S),
             "vote_delay_s": str(VOTE_DELAY_S),
             "voting_interval_s": str(VOTING_INTERVAL_S),
@@ -347,6 +381,15 @@ class _Builder:
             )
             processes.append(self._tor(server.name, "torrc", CLIENTS_NS))
         return self._host(server.name, processes)
+
+    def _own(self, host: ProgramHost) -> GraphHost:
+        """A host of programs, with its tor."""
+        if host.torrc is None:
+            return self._host(host.name, [])
+        folder = self.template / host.name
+        folder.mkdir()
+        (folder / "torrc").write_text(self._torrc("client", host.name, socks=PROGRAM_SOCKS_PORT))
+        return self._host(host.name, [self._tor(host.name, "torrc", CLIENTS_NS)])
 
     def _host_folder(self, name: str, text: str) -> None:
         shutil.copytree(self.keys.of(name), self.template / name)

@@ -25,6 +25,7 @@ import polars as pl
 
 from torsweep.engines.contract import Say
 from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus, settings_frame
+from torsweep.engines.programs import keep_files, kept_files
 from torsweep.engines.run_spec import (
     RUN_FILE,
     RunSpec,
@@ -33,7 +34,7 @@ from torsweep.engines.run_spec import (
     read_run,
     write_provenance,
 )
-from torsweep.engines.shadow.directory import Written, write_directory
+from torsweep.engines.shadow.directory import Written, simulated_programs, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables, write_traced_tables
@@ -165,13 +166,14 @@ def simulate_and_record(
     preflight = require_preflight(tools, say)
     run, written = write_run_directory(run_directory, settings, tools, say)
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
+    data = run_directory / SHADOW_FOLDER / HOSTS_FOLDER
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
     # Arti keeps it in a database: where all clients run Arti, relays are looked at.
     hosts = (*clients, *(relay.name for relay in network.relays))
 
     def consensus() -> Consensus:
-        each = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / host) for host in hosts)
+        each = (read_consensus(data / host) for host in hosts)
         found = next((one for one in each if one.relays), Consensus({}, {}))
         require_consensus(found, network, run.given.consensus)
         return found
@@ -184,6 +186,7 @@ def simulate_and_record(
         may_be_late=written.may_be_late,
         # A network of tornettools has a timetable of its own.
         check_network=(lambda: None) if network.tornettools else consensus,
+        check_programs=lambda: [kept_files(each, data / each.host) for each in written.programs],
     )
     cost = _simulate(watch, written, settings, tools)
     write_settings(run_directory / SHADOW_FOLDER, run, network, written.simulation.hosts, tools.tors)
@@ -202,7 +205,7 @@ def simulate_and_record(
 
 def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
     folder = run_directory / SHADOW_FOLDER
-    network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
+    run, network, _ = read_prepared(run_directory)
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
     starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.tor_clients])
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network, starts))
@@ -210,9 +213,12 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
         with whole_file(run_directory / SETTINGS.file) as place:
             shutil.copyfile(folder / SETTINGS.file, place)
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
+    layout = read_layout(folder)
+    programs = simulated_programs(run, network, run_directory, {**layout.relays, **layout.authorities})
+    kept = keep_files(run_directory, programs, (folder / HOSTS_FOLDER).joinpath)
     if not keep_logs:
         compress_logs(folder)
-    write_provenance(run_directory, {**record, "counters": counters, **traced})
+    write_provenance(run_directory, {**record, "counters": counters, **traced, **kept})
 
 
 def _simulate(watch: Watch, written: Written, settings: ShadowSettings, tools: ShadowTools) -> dict[str, Any]:

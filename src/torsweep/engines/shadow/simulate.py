@@ -107,13 +107,29 @@ that depends on how often tor happens to ask for the time, and has been seen not
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host: what it is, when it starts, and whether it is still to run at the end."""
+    """A process of a host: what it is, when it starts, and whether it is still to run at the end.
+
+    With ``until_ns`` it is told to end then, by SIGTERM, and ends by that."""
 
     path: Path | str
     arguments: Sequence[str]
     start_ns: int
     environment: Mapping[str, str] = field(default_factory=dict)
     runs_to_the_end: bool = True
+    until_ns: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The process as Shadow's configuration has it."""
+        document: dict[str, Any] = {
+            "path": str(self.path),
+            "args": list(self.arguments),
+            "environment": dict(self.environment),
+            "start_time": _ns(self.start_ns),
+            "expected_final_state": "running" if self.runs_to_the_end else {"exited": 0},
+        }
+        if self.until_ns is not None:
+            document |= {"shutdown_time": _ns(self.until_ns), "expected_final_state": {"signaled": "SIGTERM"}}
+        return document
 
 
 @dataclass(frozen=True)
@@ -181,16 +197,7 @@ class ShadowSimulation:
             "network_node_id": host.node,
             "ip_addr": host.address,
             "host_options": captured if host.captured_bytes else {},
-            "processes": [
-                {
-                    "path": str(process.path),
-                    "args": list(process.arguments),
-                    "environment": dict(process.environment),
-                    "start_time": _ns(process.start_ns),
-                    "expected_final_state": "running" if process.runs_to_the_end else {"exited": 0},
-                }
-                for process in host.processes
-            ],
+            "processes": [process.document() for process in host.processes],
         }
 
 

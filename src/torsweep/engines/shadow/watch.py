@@ -153,8 +153,8 @@ class Watch:
     """What to look for.
 
     When ``bootstrap_s`` have been simulated, ``check_network`` raises an error unless the network is as it
-    should be. One of ``clients`` has to be ready, and all but the share ``may_be_late``, as tor may wait for
-    minutes before it asks for a descriptor a second time.
+    should be; ``check_programs`` is asked all the time. One of ``clients`` has to be ready, and all but the
+    share ``may_be_late``, as tor may wait for minutes before it asks for a descriptor a second time.
     """
 
     folder: Path
@@ -164,6 +164,7 @@ class Watch:
     available: Callable[[], int | None] = lambda: read_machine().available_bytes
     may_be_late: float = MAY_BE_LATE
     check_network: Callable[[], object] = lambda: None
+    check_programs: Callable[[], object] = lambda: None
     peak_bytes: int = 0
     last: Progress | None = None
     _checked: bool = False
@@ -181,6 +182,7 @@ class Watch:
         started = time.monotonic()
         for line in process.lines():
             self._check_memory()
+            self.check_programs()
             self.tors.look(process.pid)
             if line:
                 self._hear(line, process.pid)
