@@ -13,11 +13,10 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from torsweep.config.eras import ERAS
-from torsweep.home import find, find_all
+from torsweep.home import find
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_key
 from torsweep.pipeline.checks import experiment_questions, own_experiments
-from torsweep.pipeline.figures import FIGURES_DIRECTORY, figure_files
 from torsweep.pipeline.paths import Paths
 from torsweep.pipeline.tree import PLAN_LEVELS, RUN_LEVELS
 from torsweep.runsets.run import SOURCES_PATTERN
@@ -47,9 +46,6 @@ FIGURE = f"results/figures/{PLAN_LEVELS}/{{figure}}"
 PAGE = f"results/reports/{PLAN_LEVELS}/{{experiment}}.html"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}/SHA256SUMS"
 BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
-
-# What figures share.
-STYLE = sorted(map(str, find_all(FIGURES_DIRECTORY, "drawing/*.py")))
 
 # The question of each experiment, by the name of its folder; and the experiments of the working directory itself.
 EXPERIMENTS = experiment_questions()

@@ -1,13 +1,10 @@
 # What summaries become: figures, one page for each plan to read, and everything that belongs to a result when it leaves
-# this machine, as a folder and as one file. The module and the style of figures are inputs, and a key of all else that
-# drawing loads is a parameter, so that a change in any of these draws them again.
+# this machine, as a folder and as one file. A key of what drawing executes is a parameter: a change in it draws again.
 
 
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV and its caption as text."""
     input:
-        figure=lambda wildcards: str(find(figure_files()[wildcards.figure])),
-        style=STYLE,
         summary=SUMMARY,
     output:
         pdf=f"{FIGURE}.pdf",

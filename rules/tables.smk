@@ -1,5 +1,6 @@
-# Tables hold the runs of a plan, one after the other. Summaries hold their statistics, with intervals. Hashes
-# of the Python sources are parameters of these rules, so that a change of the statistics computes them again.
+# Tables hold the runs of a plan, one after the other. Summaries hold their statistics, with intervals. What Python
+# executes, and what the experiment asks for, are parameters: a change in them computes summaries again; a comment, or
+# a figure more, does not.
 
 
 rule collect_tables:
@@ -31,7 +32,7 @@ rule summarize:
     """Compute medians, paired differences and curves over networks, and judge the claims."""
     input:
         tables=TABLES,
-        experiment=paths.experiment_file,
+        experiment=ancient(paths.experiment_file),
         live_tor=paths.live_tor,
     output:
         plan=SUMMARY,
@@ -50,6 +51,7 @@ rule summarize:
         runtime=10,
     params:
         source=source_key("stats"),
+        asked=arguments.asked,
         settings=arguments.number_of_networks,
         live_tor=arguments.live_tor,
         tables=subpath(input.tables, parent=True),

@@ -1,4 +1,7 @@
-"""A figure is one file: in a folder plotting and listed by an experiment, it is drawn and on the page."""
+"""A figure is one file: in a folder plotting and listed by an experiment, it is drawn and on the page.
+
+A second one is drawn alone: neither the first nor the summary is made again.
+"""
 
 from __future__ import annotations
 
@@ -42,3 +45,12 @@ def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> 
     assert "A toy of a figure" in text and "The higher a bar, the more downloads." in text
     (points,) = (folder / "results/figures").rglob("toy.csv")
     assert "downloads" in points.read_text()
+
+    (folder / "plotting/second.py").write_text(TOY)
+    file.write_text(file.read_text().replace("figures: [toy]", "# A comment.\nfigures: [toy, second]"))
+    made = [points, *(folder / "results/summaries").rglob("plan.json")]
+    before = [one.stat().st_mtime_ns for one in made]
+    done = workspace.snakemake("refill_sweep", config=(*tiny, "experiment=refill_sweep"))
+    assert done.returncode == 0, done.stdout
+    assert points.with_name("second.csv").is_file()
+    assert [one.stat().st_mtime_ns for one in made] == before

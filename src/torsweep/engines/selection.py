@@ -14,7 +14,7 @@ from torsweep.engines.contract import Engine
 from torsweep.engines.registry import RUN_ENGINES, find_engine
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.provenance import sources_key
+from torsweep.source_keys import sources_key
 from torsweep.tor.compile import check_requirements
 
 TOR_PROGRAMS = ("tor", "tor-gencert")

@@ -28,8 +28,9 @@ from torsweep.pipeline.builds import marker
 from torsweep.pipeline.figures import figure_files
 from torsweep.pipeline.paths import Paths, called_by_rules
 from torsweep.pipeline.tree import parse_network_key
-from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, sources_key
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import SOURCES_JOINED_BY
+from torsweep.source_keys import sources_key
 from torsweep.tor.torrc import told_to_tor
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
@@ -186,6 +187,10 @@ class Arguments:
             key: str(value) for key, value in settings if key == "replicates" or key.startswith("precision.")
         }
 
+    def asked(self, wildcards: Any) -> str:
+        """What a summary reads of its experiment: all but the figures."""
+        return self._paths.experiment(wildcards.experiment).model_dump_json(exclude={"figures"})
+
     def numbers_by_level(self, wildcards: Any) -> dict[str, dict[str, int]]:
         """How many networks each level of a knob has, where levels have numbers of their own."""
         numbers = numbers_by_level(self._paths.experiment(wildcards.experiment).replicates)
@@ -197,7 +202,7 @@ class Arguments:
         return "" if file is None else str(file)
 
     def figure_source(self, wildcards: Any) -> str:
-        """The key of what drawing a figure loads, beside the module of the figure and what figures share."""
+        """The key of what drawing a figure executes."""
         return _source_key(str(figure_files()[wildcards.figure]), "plotting/drawing/source.py")
 
     def captions(self, wildcards: Any) -> bool:

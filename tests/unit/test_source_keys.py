@@ -1,4 +1,4 @@
-"""Which stages follow a change of a file: all that load it, and no others."""
+"""Which stages follow a change of a file: all that load it, and no others; none follows a comment."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from torsweep import provenance as sources
+from torsweep import source_keys as sources
 from torsweep.engines.registry import ENGINES
 from torsweep.engines.selection import run_key
 from torsweep.pipeline import arguments
 from torsweep.pipeline.arguments import Arguments
 
 ROOT = Path(__file__).parents[2]
+MODULES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "plotting").rglob("*.py")])
 STAGES = {"runsets/collect.py": "tables", "stats": "summary", "report": "page", "bundle.py": "published"}
 """Stages by what their rules name first."""
 
@@ -43,9 +44,9 @@ def follow(monkeypatch):
     def changed(name: str) -> set[str]:
         file = sources._place(name)
         assert file.is_file(), name
-        monkeypatch.setattr(sources, "sha256_of_file", lambda path: "same")
+        monkeypatch.setattr(sources, "_key_of_file", lambda path: "same")
         before = _keys()
-        monkeypatch.setattr(sources, "sha256_of_file", lambda path: "new" if path == file else "same")
+        monkeypatch.setattr(sources, "_key_of_file", lambda path: "new" if path == file else "same")
         return {stage for stage, key in _keys().items() if key != before[stage]}
 
     return changed
@@ -82,6 +83,19 @@ def follow(monkeypatch):
 )
 def test_the_stages_that_load_a_file_follow_it(follow, file, stages):
     assert follow(f"torsweep/{file}") == stages
+
+
+def test_a_comment_or_a_docstring_changes_no_key():
+    for file in MODULES:
+        text = file.read_text()
+        documented = re.sub(r'^( *r?)"""', r'\g<1>"""Another word. ', text, count=1, flags=re.M)
+        assert documented != text, file
+        executed = sources._executed(text.encode())
+        assert sources._executed(f"# A comment.\n\n{documented}\n  # Another.\n".encode()) == executed, file
+
+
+def test_a_constant_changes_the_key():
+    assert sources._executed(b"STEPS = 8") != sources._executed(b"STEPS = 9")
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))
