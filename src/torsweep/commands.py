@@ -115,7 +115,7 @@ def import_command(
     ],
 ) -> None:
     """Read simulations made with tornettools, from logs or from what `tornettools parse` left of them."""
-    from torsweep.runsets.imported import failure, import_simulations
+    from torsweep.runsets.imported import import_simulations, read_ending
     from torsweep.units import counted
 
     runs = import_simulations(folders, out).runs
@@ -124,7 +124,7 @@ def import_command(
     many = f"{counted(len(runs), 'simulation')} of {counted(len(networks), 'network')}"
     known = "" if all(run.network for run in runs) else "; some folders do not name their network"
     typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")
-    for log in filter(None, map(failure, folders)):
+    for log in (ending.log for ending in map(read_ending, folders) if not ending.well and ending.log):
         typer.echo(
             f"torsweep: warning: {log}: says that Shadow failed: some processes may have ended early",
             err=True,

@@ -162,6 +162,9 @@ MOST_CONFIGURED_BYTES = 2**37
 """The most bytes of a relay's own rate or burst: tor states at most 2³¹ − 1
 (``ROUTER_MAX_DECLARED_BANDWIDTH``)."""
 
+MOST_LINK_BYTES_PER_S = 2**50
+"""tornettools gives a server of clients that stand for 10,000 users each 10,000² times 10 Mbit/s."""
+
 MOST_CONSENSUS_WEIGHT = 2**32 - 1
 """Weights of a consensus are whole numbers of 32 bits (dir-spec, "w" line)."""
 

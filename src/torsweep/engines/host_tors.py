@@ -22,7 +22,7 @@ from torsweep.config.features import FEATURES, features_on
 from torsweep.config.option_bundle import Role
 from torsweep.engines.hosts import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.table_schema import DEFAULT, SETTINGS
+from torsweep.engines.table_schema import DEFAULT, NOT_KNOWN, SETTINGS
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network
 from torsweep.network.relays import only_paths
@@ -222,7 +222,8 @@ def settings_frame(
 ) -> pl.DataFrame:
     """A row for each role, name, configured value and value found, with the number of hosts.
 
-    ``options`` are, by host, those that are not as tor has them by default; ``data`` its data directory.
+    ``options`` are, by host, those that are not as tor has them by default; a host without an entry did not
+    say them. ``data`` has its data directory.
     """
     rows: Counter[_Row] = Counter()
     for role, hosts in _hosts(network).items():
@@ -230,7 +231,8 @@ def settings_frame(
         rows.update((role, "program", PROGRAM, *_program(tors, host)) for host in present)
         of_tor = [host for host in present if not tors.is_arti(host)]
         rows.update(_parameters(run, network, role, [data[host] for host in of_tor]))
-        rows.update(_options(run, network, tors, role, {host: options[host] for host in of_tor}))
+        told = {host: _given(run, network, tors, role, host) for host in of_tor}
+        rows.update(_options(role, told, {host: options[host] for host in of_tor if host in options}))
     ordered = sorted(rows.items(), key=lambda item: [str(part) for part in item[0]])
     return pl.DataFrame([(*row, hosts) for row, hosts in ordered], SETTINGS.polars, orient="row")
 
@@ -261,12 +263,11 @@ def _parameters(run: RunSpec, network: Network, role: Role, folders: Iterable[Pa
 
 
 def _options(
-    run: RunSpec, network: Network, tors: HostTors, role: Role, options: Mapping[str, Mapping[str, str]]
+    role: Role, given: Mapping[str, Mapping[str, str]], options: Mapping[str, Mapping[str, str]]
 ) -> Iterator[_Row]:
-    given = {host: _given(run, network, tors, role, host) for host in options}
     names = dict.fromkeys(name for side in (given, options) for of_host in side.values() for name in of_host)
     for name in names:
-        values = {host: found.get(name, DEFAULT) for host, found in options.items()}
+        values = {host: options[host].get(name, DEFAULT) if host in options else NOT_KNOWN for host in given}
         wanted = {host: of_host.get(name) for host, of_host in given.items()}
         unset = {values[host] for host in values if wanted[host] is None}
         own = len(unset) > 1 or any("/" in value for value in unset)

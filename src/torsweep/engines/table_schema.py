@@ -120,6 +120,9 @@ BREAKDOWN = _BY_NAME["breakdown"]
 DEFAULT = "default"
 """In :data:`SETTINGS`, the value of an option or parameter that nothing has set."""
 
+NOT_KNOWN = "not known"
+"""In :data:`SETTINGS`, the value of an option of a tor that did not say its options."""
+
 WORDS: dict[str, tuple[str, ...]] = {
     "kind": (*MEASURED_KINDS, MARKOV),
     "outcome": OUTCOMES,

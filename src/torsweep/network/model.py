@@ -32,6 +32,7 @@ from torsweep.storage.folders import NETWORK_FOLDER
 from torsweep.units import (
     MOST_CONFIGURED_BYTES,
     MOST_CONSENSUS_WEIGHT,
+    MOST_LINK_BYTES_PER_S,
     MOST_LOSS_SHARE,
     MOST_NETWORK_BYTES,
     MOST_PLACES,
@@ -52,6 +53,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
 PlaceNumber = Annotated[int, Field(strict=True, ge=0, lt=MOST_PLACES)]
 Access = Annotated[int, Field(strict=True, ge=0, le=MOST_RTT_US)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
+LinkRate = Annotated[int, Field(strict=True, ge=1, le=MOST_LINK_BYTES_PER_S)]
 Weight = Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
 
 
@@ -109,8 +111,8 @@ class Client(_Host):
     whose tor and link it uses; without it, it has its own."""
 
     kind: AnyKind
-    down_bytes_per_s: Rate
-    up_bytes_per_s: Rate
+    down_bytes_per_s: LinkRate
+    up_bytes_per_s: LinkRate
     server: Name | None = left_out()
     tor: Name | None = left_out()
 
@@ -119,8 +121,8 @@ class Server(_Host):
     """A server outside the Tor network and the rates of its link. With ``onion``, a tor beside it makes it an
     onion service, too."""
 
-    down_bytes_per_s: Rate
-    up_bytes_per_s: Rate
+    down_bytes_per_s: LinkRate
+    up_bytes_per_s: LinkRate
     onion: StrictBool = left_out(False)
 
 

@@ -53,7 +53,7 @@ from torsweep.network.relays import (
     read_population,
     sample_relays,
 )
-from torsweep.network.tornet import TORNET_FILE
+from torsweep.network.tornet_folder import TORNET_FILE
 from torsweep.provenance import sha256_of_file
 
 _Shares = Annotated[Mapping[str, Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)]

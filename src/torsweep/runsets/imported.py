@@ -27,7 +27,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import of_version, text_lines, whole_text
 from torsweep.formats.frames import read_metadata
 from torsweep.formats.yaml_file import parse_other_yaml
-from torsweep.network.tornet import TORNET_FILE, shadow_time_ns
+from torsweep.network.tornet_folder import TORNET_FILE, require_unpacked, shadow_time_ns
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
 from torsweep.runsets.reading import IMPORT, METADATA_KEY, PlanTables
@@ -82,6 +82,7 @@ def open_simulation(folder: Path) -> Simulation:
     tgen = _packed_or_not(folder / TGEN_PARSED)
     has_logs = any(hosts.glob("*client*/*tgen*.stdout*"))
     if not has_logs and tgen is None:
+        require_unpacked(folder, "shadow.data")
         raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
     config = _packed_or_not(folder / TORNET_FILE)
     document = _read_config(config) if config else {}
@@ -276,15 +277,18 @@ _ENDED = re.compile(rf"{_FAILED.pattern}|shadow returned code '0'|Shadow (simula
 
 
 def _require_whole(simulation: Simulation, duration_s: int) -> None:
-    """InputError for a simulation of which nothing is known well before its ``stop_time``."""
+    """InputError for a simulation of which nothing is known well before its ``stop_time``.
+
+    One that ended well by its logs may have had another ``stop_time`` on the command line.
+    """
     stop_s = simulation.stop_s
     missing_s = 0 if stop_s is None else stop_s - duration_s
     if stop_s is None or missing_s <= _SILENCE_OF_FAILED_S:
         return
-    failed = failure(simulation.folder)
-    if failed is None and missing_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s):
+    ending = read_ending(simulation.folder)
+    if ending.well or (ending.log is None and missing_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s)):
         return
-    reason = "" if failed is None else f" ({failed.name} says that Shadow failed)"
+    reason = "" if ending.log is None else f" ({ending.log.name} says that Shadow failed)"
     raise InputError(
         f"broke off: its results end after {rounded_duration(duration_s)}{reason}",
         file=simulation.folder,
@@ -294,14 +298,22 @@ def _require_whole(simulation: Simulation, duration_s: int) -> None:
     )
 
 
-def failure(folder: Path) -> Path | None:
-    """The newest log of tornettools or of Shadow that says how the simulation ended, if it says: failed."""
+@dataclass(frozen=True)
+class Ending:
+    """How a simulation ended, by ``log``; None: no log says it."""
+
+    log: Path | None = None
+    well: bool = False
+
+
+def read_ending(folder: Path) -> Ending:
+    """What the newest log of tornettools or of Shadow says of the end, of those that say it."""
     for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
         file = _packed_or_not(file) or file
         ends = [line for line in text_lines(file) if _ENDED.search(line)] if file.exists() else []
         if ends:
-            return file if _FAILED.search(ends[-1]) else None
-    return None
+            return Ending(file, _FAILED.search(ends[-1]) is None)
+    return Ending()
 
 
 def read_simulation(simulation: Simulation) -> HostLogs:

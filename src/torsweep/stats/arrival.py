@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.engines.table_schema import DEFAULT
+from torsweep.engines.table_schema import DEFAULT, NOT_KNOWN
 from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Levels, Statistic, texts
 from torsweep.stats.text import TextTable, variant_words
 from torsweep.units import counted
@@ -39,7 +39,8 @@ class Arrival:
     """A setting of the tors of ``role`` that ``variant`` changes from the baseline, and what they have.
 
     ``wanted``, ``found`` and ``baseline`` (what the baseline has) are as tor writes them. ``arrived``: in
-    every network they have what was configured, and it is not what the baseline has.
+    every network they have what was configured, and it is not what the baseline has; None: not known, as
+    tors did not say it.
     """
 
     variant: Levels
@@ -50,7 +51,7 @@ class Arrival:
     found: str
     baseline: str
     networks: int
-    arrived: bool
+    arrived: bool | None
 
     @property
     def as_told(self) -> bool:
@@ -79,11 +80,13 @@ def what_arrived(analysis: Analysis) -> list[Arrival]:
 
 
 def change_arrived(analysis: Analysis, variant: Levels) -> bool | None:
-    """Whether what ``variant`` tells its tors has reached them; None where there is nothing to tell by."""
+    """Whether what ``variant`` tells its tors has reached them; None where it cannot be told."""
     rows = [row for row in analysis.once(what_arrived) if row.variant == variant]
-    if not rows:
+    if any(row.arrived is False and not row.as_told for row in rows):
+        return False
+    if not rows or any(row.arrived is None for row in rows):
         return None
-    return any(row.arrived for row in rows) and all(row.arrived or row.as_told for row in rows)
+    return any(row.arrived for row in rows)
 
 
 def _place(levels: Levels, seed: int) -> tuple[str, ...]:
@@ -107,11 +110,13 @@ def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -
     if not changes:
         return None
     had, had_before = ([each for change in changes for each in change[side]] for side in (0, 1))
-    arrived = all(
+    arrived: bool | None = all(
         {one.found for one in change} != {one.found for one in before}
         and all(one.wanted in (None, one.found) or key[1] == PROGRAM for one in change)
         for change, before in changes
     )
+    if any(one.found == NOT_KNOWN for one in had):
+        arrived = None
     wanted = ", ".join(dict.fromkeys(one.wanted or DEFAULT for one in had))
     return Arrival(variant, *key, wanted, _found(had), _found(had_before), len(changes), arrived)
 
@@ -149,12 +154,13 @@ def _rows(analysis: Analysis) -> list[dict[str, object]] | None:
 def _in_summary(analysis: Analysis, frame: pl.DataFrame) -> Sequence[TextTable]:
     shown = ("role", "name", "wanted", "found", "baseline")
     cells = [
-        [variant_words(row.variant), *(getattr(row, name) for name in shown), "yes" if row.arrived else "no"]
+        [variant_words(row.variant), *(getattr(row, name) for name in shown), _ANSWERS[row.arrived]]
         for row in analysis.once(what_arrived)
     ]
     return [TextTable("Did the change arrive?", _HEADER, cells)]
 
 
+_ANSWERS = {True: "yes", False: "no", None: NOT_KNOWN}
 _HEADER = ("variant", "hosts", "name", "told", "have", "in the baseline", "arrived")
 
 
@@ -170,7 +176,12 @@ ARRIVED = Statistic(
     | texts("what they have; of a program digits that stand for its code", "found")
     | texts("what those of the baseline have", "baseline")
     | NETWORKS_COLUMN
-    | {"arrived": (pl.Boolean, "in every network they have what they were told, and the baseline has not")},
+    | {
+        "arrived": (
+            pl.Boolean,
+            "in every network they have what they were told, and the baseline has not; null: not known",
+        )
+    },
     _rows,
     in_summary=_in_summary,
     rank=11,

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.files import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import (
@@ -53,6 +53,17 @@ def free_bytes(path: Path) -> int:
 def no_room(path: Path) -> str:
     """That the disk of ``path`` is full, how much is free, and what to do."""
     return f"{NO_ROOM} ({free_bytes(path) // 1000} kB free): make room, then give the same command again"
+
+
+@contextlib.contextmanager
+def full_disk_blamed(folder: Path) -> Iterator[None]:
+    """If the disk of ``folder`` is full, raise OutputError that says so, whichever error came first."""
+    try:
+        yield
+    except (TorsweepError, OSError) as error:
+        if free_bytes(folder) < os.statvfs(folder).f_frsize and not isinstance(error, OutputError):
+            raise OutputError(f"{folder}: {no_room(folder)}") from error
+        raise
 
 
 @contextlib.contextmanager

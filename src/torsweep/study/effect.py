@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.features import FEATURES
@@ -31,30 +31,72 @@ from torsweep.home import find
 from torsweep.study.change import UNCHANGED, TorChange
 from torsweep.study.named_tor import ARTI, changed_defaults
 from torsweep.study.venue import Tornets
-from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_options
+from torsweep.tor.torrc import (
+    CONGESTION_CONTROL,
+    consensus_parameters,
+    outranking_option,
+    stated_options,
+)
 
 
 @dataclass(frozen=True)
 class _World:
-    """What the networks have, and the options and parameters of the change: names in lower case."""
+    """What the networks have, and what the change tells tors: ``stated``, names in lower case by their kind.
 
-    era: str
-    parameters: Mapping[str, int]
-    """The parameters that the era states; none in networks of tornettools."""
+    ``consensus`` names whose consensus has ``parameters``. ``tornets`` have torrc files of their own.
+    """
+
+    consensus: str
+    parameters: Mapping[str, str]
     onion_services: bool
-    stated: Mapping[str, str]
+    stated: Mapping[str, Mapping[str, str]]
+    tornets: Tornets | None = None
 
     @property
-    def sampled(self) -> bool:
-        return bool(self.parameters)
-
-    @property
-    def has_congestion_control(self) -> bool:
-        return self.stated.get(CONGESTION_CONTROL, str(self.parameters.get(CONGESTION_CONTROL))) != "0"
+    def congestion_control(self) -> str | None:
+        """What ``cc_alg`` is; None: as the tor of the networks has it without being told."""
+        return self.stated["consensus"].get(CONGESTION_CONTROL, self.parameters.get(CONGESTION_CONTROL))
 
     @property
     def learns_timeouts(self) -> bool:
-        return self.stated.get("learncircuitbuildtimeout", "0") != "0" or not self.sampled
+        usual = "0" if self.tornets is None else self.tornets.torrc("client", _LEARNS)
+        return self.stated["torrc"].get(_LEARNS.lower(), usual) != "0"
+
+    def states(self, kind: str, name: str) -> str:
+        """Who states the option or parameter, whatever the default is; empty: nobody."""
+        if kind == "consensus":
+            return f"{self.consensus} states {self.parameters[name]}" if name in self.parameters else ""
+        if self.tornets is None:
+            return "each torrc states it" if name in stated_options() else ""
+        roles = [role for role in get_args(Role) if self.tornets.torrc(role, name) is not None]
+        return f"the torrc of each {' and '.join(roles)} states it" if roles else ""
+
+    def outranked(self, parameter: str) -> str:
+        """The line of torrc in the networks that goes before the parameter; empty: none."""
+        option = outranking_option(parameter)
+        if option is None or self.tornets is None or option.lower() in self.stated["torrc"]:
+            return ""
+        found = (self.tornets.torrc(role, option) for role in get_args(Role))
+        return next((f"{option} {value}" for value in found if value is not None), "")
+
+
+_LEARNS = "LearnCircuitBuildTimeout"
+
+
+def _world(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> _World:
+    bundle = _bundle_of(change)
+    stated = {
+        kind: {name.lower(): str(value) for name, value in bundle.get(kind, {}).items()} for kind in _KINDS
+    }
+    if tornets is not None:
+        onion = any(ONION in network.clients.values() for network in tornets.networks)
+        return _World("the consensus of these networks", tornets.parameters, onion, stated, tornets)
+    parameters = {name: str(value) for name, value in consensus_parameters(tor_settings(era, {})).items()}
+    return _World(f"the consensus of era {era}", parameters, bool(config.onion_clients), stated)
+
+
+def _bundle_of(change: TorChange) -> Mapping[str, Any]:
+    return next((each for name, each in change.options.items() if name != UNCHANGED), {})
 
 
 @dataclass(frozen=True)
@@ -82,13 +124,13 @@ _IDLE = (
     ),
     _Idle(
         "cc_(?!alg$)",
-        lambda world: world.sampled and not world.has_congestion_control,
+        lambda world: world.congestion_control == "0",
         "there is no congestion control with cc_alg=0",
         "--consensus cc_alg=2 beside it",
     ),
     _Idle(
         "circwindow$",
-        lambda world: world.sampled and world.has_congestion_control,
+        lambda world: world.congestion_control not in (None, "0"),
         "congestion control has windows of its own",
         "--consensus cc_alg=0 beside it",
     ),
@@ -102,15 +144,8 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
     Raises InputError where no part can, and for hosts that are not there or cannot take it.
     """
     _require_hosts(change, config, tornets)
-    parameters = consensus_parameters(tor_settings(era, {})) if tornets is None else {}
-    bundle = next((each for name, each in change.options.items() if name != UNCHANGED), {})
-    stated = {kind: {name: str(value) for name, value in bundle.get(kind, {}).items()} for kind in _KINDS}
-    onion = bool(config.onion_clients)
-    if tornets is not None:
-        onion = any(ONION in network.clients.values() for network in tornets.networks)
-    together = {name.lower(): value for each in stated.values() for name, value in each.items()}
-    world = _World(era, parameters, onion, together)
-    changes = [(kind, name, value) for kind in _KINDS for name, value in stated[kind].items()]
+    bundle, world = _bundle_of(change), _world(change, config, tornets, era)
+    changes = [(kind, name, str(value)) for kind in _KINDS for name, value in bundle.get(kind, {}).items()]
     idle = [(each, found) for each in changes if (found := _why_idle(*each, world)) is not None]
     refusals = [
         InputError(
@@ -124,7 +159,7 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
     if refusals and len(refusals) == len(changes):
         raise refusals[0]
     notes = [str(refusal) for refusal in refusals]
-    return [*notes, *_hidden_defaults(change, parameters, era), *backtest_notes(change)]
+    return [*notes, *_hidden_defaults(change, world), *backtest_notes(change)]
 
 
 _KINDS = ("torrc", "consensus")
@@ -132,31 +167,29 @@ _KINDS = ("torrc", "consensus")
 
 def _why_idle(kind: str, name: str, value: str, world: _World) -> tuple[str, str] | None:
     """Why it cannot act, and with what it could."""
-    if kind == "consensus" and str(world.parameters.get(name)) == value:
-        return f"the consensus of era {world.era} states it already", "another value"
+    if kind == "consensus" and world.parameters.get(name) == value:
+        return f"{world.consensus} states it already", "another value"
+    if kind == "consensus" and (line := world.outranked(name)):
+        return f"the torrc of these networks has {line}, which goes before it", "--torrc with this option"
+    if kind == "torrc" and world.tornets is not None and world.tornets.torrc(None, name) == value:
+        return "the torrc of each host states it already", "another value"
     rules = (rule for rule in _IDLE if re.match(rule.names, name.lower()) and rule.idle(world))
     return next(((rule.why, rule.accepted) for rule in rules), None)
 
 
-def _hidden_defaults(change: TorChange, parameters: Mapping[str, int], era: str) -> Iterator[str]:
+def _hidden_defaults(change: TorChange, world: _World) -> Iterator[str]:
     """A sentence for each default that differs between the two sources and that the networks state."""
-    if not change.sources or not parameters:
+    if not change.sources:
         return
-    options, defaults = stated_options(), changed_defaults(*change.sources)
+    defaults = changed_defaults(*change.sources)
     if defaults is None:
-        yield "not checked, without both sources: whether a default that the era states is changed"
+        yield "not checked, without both sources: whether a default that the networks state is changed"
         return
     for (kind, name), (before, after) in defaults.items():
-        of_consensus = kind == "consensus"
-        if name not in (parameters if of_consensus else options):
+        stated, value = world.states(kind, name), after.strip('"')
+        if not stated:
             continue
-        value = after.strip('"')
-        stated = (
-            f"the consensus of era {era} states {parameters[name]}"
-            if of_consensus
-            else "each torrc states it"
-        )
-        ask = f"--consensus {name}={value}" if of_consensus else f"--torrc '{name} {value}'"
+        ask = f"--consensus {name}={value}" if kind == "consensus" else f"--torrc '{name} {value}'"
         yield f"the default of {name}, {before} and now {after}, does not act, as {stated}; ask with {ask}"
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.config.option_bundle import Role
 from torsweep.config.reading import validate
 from torsweep.config.traffic import MARKOV
 from torsweep.doctor import shortfalls
@@ -22,7 +23,15 @@ from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, require_engine
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
-from torsweep.network.tornet import TORNET_FILE, Tornet, is_tornet, read_tornet
+from torsweep.network.tornet import tornet_network
+from torsweep.network.tornet_folder import (
+    TORNET_FILE,
+    Tornet,
+    consensus_votes,
+    is_tornet,
+    read_tornet,
+    torrc_lines,
+)
 from torsweep.units import (
     NANOSECONDS_PER,
     SECOND_NS,
@@ -160,6 +169,29 @@ class Tornets:
         """The configuration, judged by its model."""
         return validate(NetworkConfig, self.document(Path()), self.file)
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The consensus parameters that all of the networks have, as their first authorities vote."""
+        first, *others = (consensus_votes(network, network.authorities[0]) for network in self.networks)
+        return {name: value for name, value in first.items() if all(one.get(name) == value for one in others)}
+
+    def torrc(self, role: Role | None, option: str) -> str | None:
+        """What the torrc of every host of ``role``, or with None of every role, has of ``option``; None where
+        one has nothing or another value."""
+        named: dict[Role, Callable[[Tornet], Iterable[str]]] = {
+            "authority": lambda network: network.authorities,
+            "relay": lambda network: network.relays,
+            "client": lambda network: network.clients,
+        }
+        roles = list(named) if role is None else [role]
+        values = {
+            (torrc_lines(network, host, option) or [None])[-1]
+            for network in self.networks
+            for each in roles
+            for host in named[each](network)
+        }
+        return values.pop() if len(values) == 1 else None
+
     def options(self, options: Mapping[str, str | None]) -> dict[str, str]:
         """Options of the command line, those that are left out filled in.
 
@@ -172,6 +204,7 @@ class Tornets:
                 problem = f"cannot be chosen for a network of tornettools: {why[name]}"
                 raise InputError(problem, key=f"--{name}", value=options[name], accepted="no such option")
         durations = self._durations(options["warm_up"], options["measured"])
+        self._require_clients(durations)
         return {"networks": self._replicates(options["networks"]), **fixed, **durations}
 
     def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
@@ -187,6 +220,16 @@ class Tornets:
             accepted = f"less than {format_quantity(stop_ns, NANOSECONDS_PER)}, or --measured too"
             raise InputError(problem, key="--warm-up", value=warm_up, accepted=accepted)
         return {"warm_up": warm_up, "measured": format_quantity(left_ns, NANOSECONDS_PER)}
+
+    def _require_clients(self, durations: Mapping[str, str]) -> None:
+        """InputError for a simulation that ends before the last program starts."""
+        if not all(map(is_duration, durations.values())):
+            return
+        last_ns = max(network.last_start_ns for network in self.networks)
+        if sum(parse_quantity(text, NANOSECONDS_PER, "") for text in durations.values()) <= last_ns:
+            problem = "ends, with the warm-up before it, before the last program of this network starts"
+            accepted = f"more than {format_quantity(last_ns, NANOSECONDS_PER)} together"
+            raise InputError(problem, key="--measured", value=durations["measured"], accepted=accepted)
 
     def _replicates(self, number: str | None) -> str:
         """How many runs: one for each network, or for one network as many seeds as the user wants."""
@@ -222,7 +265,8 @@ class Tornets:
 def read_tornets(names: Sequence[str]) -> Tornets | None:
     """The networks in the folders ``names``; None where it is one name of a configuration.
 
-    Raises InputError for a folder that tornettools did not make, that is not whole, or that is given twice.
+    Raises InputError for a folder that tornettools did not make, that is not whole, of which a run could not
+    be made, or that is given twice.
     """
     for name in names:
         if Path(name).is_file() and Path(name).name == TORNET_FILE:
@@ -238,4 +282,7 @@ def read_tornets(names: Sequence[str]) -> Tornets | None:
             raise InputError("names this network twice", key="--network", value=name)
     first = re.sub(r"[^A-Za-z0-9_.-]", "_", folders[0].resolve().name).lstrip(".")[:40] or "network"
     more = f"-and-{len(networks) - 1}-more" if len(networks) > 1 else ""
-    return Tornets(f"{first}{more}", networks)
+    made = Tornets(f"{first}{more}", networks)
+    for number, network in enumerate(networks, 1):
+        tornet_network(network, made.config, number)
+    return made

@@ -81,6 +81,11 @@ _OUTRANKED = {
 parameter."""
 
 
+def outranking_option(parameter: str) -> str | None:
+    """The option of a torrc that goes before ``parameter`` of the consensus; None without one."""
+    return _OUTRANKED.get(parameter)
+
+
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
 is only one path, weights do not matter."""
@@ -155,7 +160,7 @@ def torrc(
     )
     knobs = [f"{option} {value}" for option, value in knob_options(role, settings, relay).items()]
     lines = [*text.splitlines(), "", "# The knobs and the era.", *knobs]
-    outranking = {_OUTRANKED[name] for name in user_parameters if name in _OUTRANKED}
+    outranking = set(filter(None, map(outranking_option, user_parameters)))
     kept = [line for line in lines if _is_for(line, known, outranking)]
     return "\n".join([*kept, *extra, ""])
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
 from torsweep.config.eras import tor_settings
 from torsweep.engines.host_tors import CACHED_CONSENSUS, OWN, HostTors, settings_frame
 from torsweep.engines.run_spec import UserLines, UserOptions
-from torsweep.engines.shadow.run import write_settings
-from torsweep.engines.shadow.simulate import GraphHost, Process
-from torsweep.engines.table_schema import DEFAULT, SETTINGS, validate
+from torsweep.engines.shadow.settings import ask_options, write_settings
+from torsweep.engines.shadow.simulate import TEMPLATE_HOSTS, GraphHost, Process
+from torsweep.engines.table_schema import DEFAULT, NOT_KNOWN, SETTINGS, validate
 from torsweep.formats.frames import read_frame
 from torsweep.tor.builds import BuiltTor, code_sha256
 
@@ -27,7 +28,8 @@ TODAY = run_spec(tor=tor_settings("today", {}), given=GIVEN)
 TOR = """#!/bin/sh
 case "$*" in
 --list-torrc-options) echo CacheDNS; echo Nickname ;;
-*"--dump-config short"*) grep -E '^(CacheDNS|Nickname) ' "$2"; exit 0 ;;
+*"--Address auth1"*) exit 1 ;;
+*"--dump-config short"*) grep -E '^(CacheDNS|Nickname) ' torrc; exit 0 ;;
 esac
 """
 
@@ -71,21 +73,44 @@ def test_each_role_has_what_it_was_told_and_what_its_tors_say(tmp_path, data):
     assert [rows["relay", "tor", tors.of(host).version][1] for host in ("relay1", "relay3")] == [2, 1]
 
 
-def test_under_shadow_the_tor_of_each_host_reads_its_files_once_more(tmp_path, data):
-    tors = HostTors(built(tmp_path, "1"))
-    hosts = {name: GraphHost(0, "", [Process("tor", ["-f", "torrc"], 0)]) for name in HOSTS}
-    for name, folder in data.items():
-        (folder / "torrc").write_text(f"Nickname {name}\nCacheDNS {int(name == 'relay2')}\n")
-    folder = tmp_path / "shadow"
-    write_settings(folder, TODAY, NETWORK, hosts, tors)
-    rows = read_frame(folder / SETTINGS.file).rows()
-    found = {(role, wanted): value for role, _, name, wanted, value, _ in rows if name == "CacheDNS"}
-    assert found == {
-        ("relay", "1"): "1",
-        ("relay", None): "0",
-        ("client", None): "0",
-        ("authority", None): "0",
+Options = list[tuple[str, str, str | None, str]]
+
+
+def simulated(tmp_path: Path, tors: HostTors, arguments: list[str]) -> tuple[Options, list[str]]:
+    """The options in the table of a simulation whose tors had these arguments; what was said before it."""
+    folder, told = tmp_path / "shadow", list[str]()
+    hosts = {name: GraphHost(0, "", [Process("tgen", [], 0), Process("tor", arguments, 0)]) for name in HOSTS}
+    for name in HOSTS:
+        (folder / TEMPLATE_HOSTS / name).mkdir(parents=True)
+        torrc = f"Nickname {name}\nCacheDNS {int(name == 'relay2')}\n"
+        (folder / TEMPLATE_HOSTS / name / "torrc").write_text(torrc)
+    ask_options(folder, NETWORK, hosts, tors, told.append)
+    write_settings(folder, TODAY, NETWORK, tors)
+    frame = read_frame(folder / SETTINGS.file).filter(pl.col("setting") == "option")
+    return frame.select("role", "name", "wanted", "found").rows(), told
+
+
+@pytest.mark.parametrize("arguments", [["-f", "torrc"], ["--Address", "auth1", "-f", "torrc"]])
+def test_under_shadow_the_tor_of_each_host_reads_its_files_before_the_simulation(tmp_path, data, arguments):
+    """The name of a host is no address on this machine."""
+    rows, told = simulated(tmp_path, HostTors(built(tmp_path, "1")), arguments)
+    assert {row for row in rows if row[1] == "CacheDNS"} == {
+        ("relay", "CacheDNS", "1", "1"),
+        ("relay", "CacheDNS", None, "0"),
+        ("client", "CacheDNS", None, "0"),
+        ("authority", "CacheDNS", None, "0"),
     }
+    assert ("client", "Address", None, "auth1") in rows or "--Address" not in arguments
+    assert not told
+
+
+def test_a_tor_that_does_not_say_its_options_takes_no_table_away(tmp_path, data):
+    tor = built(tmp_path, "1")
+    tor.program.write_text(tor.program.read_text(errors="replace").replace("auth1", "127.0.0.1"))
+    rows, told = simulated(tmp_path, HostTors(tor), ["--Address", "auth1", "-f", "torrc"])
+    assert rows == [("relay", "CacheDNS", wanted, NOT_KNOWN) for wanted in ("1", None)]
+    (line,) = told
+    assert line.startswith(f"the options of {len(HOSTS)} tors will not be known: ")
 
 
 def test_builds_that_differ_in_the_folder_of_their_source_alone_have_the_same_code(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +20,8 @@ from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
-from torsweep.network.tornet import read_tornet, torrc_lines
 from torsweep.network.tornet import write_tornet as write_network_of
+from torsweep.network.tornet_folder import consensus_votes, read_tornet, torrc_lines
 
 SECOND_NS = 10**9
 
@@ -48,7 +50,8 @@ def test_a_graph_that_was_moved_with_the_folder_is_found(folder: Path) -> None:
 def test_options_are_read_through_includes(folder: Path) -> None:
     (folder / "shadow.data.template/hosts/4uthority1/torrc").write_text("Log warn stdout\n")
     tornet = read_tornet(folder)
-    assert torrc_lines(tornet, "4uthority1", "log") == ["notice stdout", "warn stdout"]
+    assert torrc_lines(tornet, "4uthority1", "log") == ["warn stdout"]
+    assert torrc_lines(tornet, "4uthority2", "log") == ["notice stdout"]
     assert torrc_lines(tornet, "relay1exitguard", "ConsensusParams") == []
 
 
@@ -65,8 +68,33 @@ def test_an_option_is_read_as_tor_reads_it(folder: Path, line: str) -> None:
     (folder / "shadow.data.template/hosts/4uthority1/torrc").write_text(
         f"# ConsensusParams cc_alg=1\n{line}\n"
     )
-    last = torrc_lines(read_tornet(folder), "4uthority1", "ConsensusParams")[-1]
-    assert last.split() == ["cc_alg=2", "circwindow=500"]
+    votes = consensus_votes(read_tornet(folder), "4uthority1")
+    assert votes == {"cc_alg": "2", "circwindow": "500"}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own", "votes"),
+    [
+        (["a=1", "b=2"], [], "a=1 b=2"),
+        (["a=1"], ["b=2", "+c=3"], "b=2 c=3"),
+        (["a=1"], ["+b=2", "c=3"], "a=1 b=2 c=3"),
+        (["a=1"], ["b=2", "/", "c=3"], "c=3"),
+        (["a=1"], ["/"], ""),
+    ],
+)
+def test_lines_of_a_list_count_as_in_tor(
+    folder: Path, defaults: list[str], own: list[str], votes: str
+) -> None:
+    """The same as ``tor --dump-config`` of 0.4.9.11 has."""
+
+    def text(values: list[str]) -> str:
+        signed = (re.fullmatch(r"([+/]?)(.*)", value) for value in values)
+        return "".join(f"{each[1]}ConsensusParams {each[2]}\n" for each in signed if each)
+
+    (folder / "conf/tor.relay.authority.torrc").write_text(text(defaults))
+    (folder / "shadow.data.template/hosts/4uthority1/torrc").write_text(text(own))
+    found = consensus_votes(read_tornet(folder), "4uthority1")
+    assert " ".join(f"{name}={value}" for name, value in found.items()) == votes
 
 
 def test_a_network_of_tornettools_1_is_named(tmp_path: Path) -> None:
@@ -85,19 +113,41 @@ def test_the_checksum_is_of_all_that_a_simulation_reads(folder: Path, changed: s
     assert read_tornet(folder).sha256() != before
 
 
-def _rewrite(old: str, new: str) -> Callable[[Path], None]:
+def _rewrite(*words: str) -> Callable[[Path], None]:
+    """Each word and what stands in its place."""
+
     def change(folder: Path) -> None:
         file = folder / "shadow.config.yaml"
-        assert old in file.read_text()
-        file.write_text(file.read_text().replace(old, new))
+        for old, new in zip(words[::2], words[1::2], strict=True):
+            assert old in file.read_text()
+            file.write_text(file.read_text().replace(old, new))
 
     return change
+
+
+def _pack(folder: Path, part: str) -> None:
+    """Pack a part as `tornettools archive` does; what the archive holds is not looked at."""
+    if (folder / part).is_file():
+        (folder / f"{part}.xz").write_bytes(lzma.compress((folder / part).read_bytes()))
+        (folder / part).unlink()
+    else:
+        (folder / f"{part}.tar.xz").write_bytes(lzma.compress(b""))
+        shutil.rmtree(folder / part)
 
 
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (lambda f: (f / "shadow.config.yaml").unlink(), "shadow.config.yaml: no such file: tornettools"),
+        (
+            lambda f: _pack(f, "shadow.config.yaml"),
+            "is packed, as `tornettools archive` leaves it; accepted: unp",
+        ),
+        (lambda f: _pack(f, "conf"), "conf.tar.xz: is packed, as `tornettools archive` leaves it"),
+        (
+            lambda f: _pack(f, "shadow.data.template"),
+            "unpacked by `tar xJf shadow.data.template.tar.xz` there",
+        ),
         (lambda f: shutil.rmtree(f / "conf"), "conf: no such folder: the network is not whole"),
         (lambda f: shutil.rmtree(f / "shadow.data.template"), "hosts: no such folder: the network is not"),
         (lambda f: (f / "conf/graph.gml.xz").unlink(), "graph.gml.xz: no such file: the graph"),
@@ -109,6 +159,15 @@ def _rewrite(old: str, new: str) -> Callable[[Path], None]:
         (lambda f: (f / "shadow.config.yaml").write_text("general: {}\n"), "hosts: is not as tornettools"),
         (_rewrite("relay2exit:", "exit2:"), "hosts.exit2: is not as tornettools generate writes it"),
         (_rewrite(" --defaults-torrc torrc-defaults -f torrc", " -f tor.torrc"), "is not as tornettools"),
+        (
+            _rewrite("--Nickname relay2exit", "--Nickname relay2exit --BandwidthRate 100000"),
+            "hosts.relay2exit.processes: has options among the arguments of tor",
+        ),
+        (
+            _rewrite("bin/oniontrace", "bin/tgen"),
+            "hosts.perfclient1exit.processes: does not run tgen once, got 2",
+        ),
+        (_rewrite("bin/tor", "bin/arti"), "hosts.4uthority1.processes: does not run tor once, got 0"),
         (_rewrite("path: ~/.local/bin/tgen", "name: tgen"), "hosts.server1exit: is not as tornettools"),
         (_rewrite("network:\n", "network:\nother:\n"), "network: is not as tornettools"),
         (_rewrite("    file:\n", "    file:\n    other:\n"), "network.graph: is not as tornettools"),
@@ -193,6 +252,19 @@ def test_a_rate_that_is_none_is_refused(tmp_path: Path) -> None:
     (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text("BandwidthRate 10 fast\n")
     with pytest.raises(InputError, match="relay2exit: BandwidthRate: is no number of bytes, got '10 fast'"):
         write_network_of(config(folder), 1, tmp_path / "network")
+
+
+def test_a_process_may_stand_for_any_number_of_users(tmp_path: Path) -> None:
+    """As ``tornettools generate --process_scale 0.002`` has it."""
+    folder = write_tornet(tmp_path / "tornet")
+    file = folder / "shadow.config.yaml"
+    text = file.read_text().replace(
+        "  server1exit:\n    network_node_id: 0\n    bandwidth_down: 8000 kilobit\n",
+        "  server1exit:\n    network_node_id: 0\n    bandwidth_down: 2500000000 kilobit\n",
+    )
+    file.write_text(text)
+    write_network_of(config(folder), 1, tmp_path / "network")
+    assert read(tmp_path / "network").servers[0].down_bytes_per_s == 312_500_000_000
 
 
 def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:

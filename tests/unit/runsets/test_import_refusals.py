@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,21 @@ def test_a_network_that_was_not_simulated(tmp_path: Path) -> None:
     for log in folder.glob("shadow.data/hosts/*/*"):
         log.unlink()
     assert "holds no results of a simulation" in refused(folder)
+
+
+def test_results_that_tornettools_has_packed(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    shutil.rmtree(folder / "shadow.data")
+    (folder / "shadow.data.tar.xz").write_bytes(lzma.compress(b""))
+    assert "shadow.data.tar.xz: is packed, as `tornettools archive` leaves it" in refused(folder)
+
+
+@pytest.mark.parametrize("program", ["tgen", "oniontrace"])
+def test_a_client_with_the_logs_of_two_processes(program: str, tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    log = next((folder / TGEN).parent.glob(f"{program}.*"))
+    log.with_name(f"{program}.1099.stdout.gz").write_bytes(gzip.compress(log.read_bytes()))
+    assert f"perfclient1exit: has the logs of several {program}, got '{log.name}, " in refused(folder)
 
 
 def test_a_client_without_a_log(tmp_path: Path) -> None:
@@ -113,7 +130,7 @@ def test_a_whole_simulation_whose_processes_failed_is_imported_with_a_warning(tm
     assert "tornettools.simulate.2026-01-01.00.00.00.log: says that Shadow failed" in said.err
 
 
-@pytest.mark.parametrize(("stop_time", "code"), [("1 h", 1), ("4 min", 1), ("1 h", 0), ("1 h", None)])
+@pytest.mark.parametrize(("stop_time", "code"), [("1 h", 1), ("4 min", 1), ("1 h", None)])
 def test_a_simulation_that_broke_off(stop_time: str, code: int | None, tmp_path: Path) -> None:
     message = refused(_ends(tornet(tmp_path / "tornet"), stop_time, code))
     assert "general.stop_time: broke off: its results end after 2 min" in message
@@ -126,9 +143,9 @@ def test_shadows_log_tells_of_the_end_where_tornettools_does_not(tmp_path: Path)
     assert "(shadow.log says that Shadow failed)" in refused(folder)
 
 
-@pytest.mark.parametrize(("stop_time", "code"), [("2 min", 1), ("4 min", 0), ("4 min", None)])
-def test_a_simulation_of_which_little_is_missing(stop_time: str, code: int | None, tmp_path: Path) -> None:
-    """Shadow fails, too, where a process failed and the simulation came to its end."""
+@pytest.mark.parametrize(("stop_time", "code"), [("2 min", 1), ("4 min", 0), ("4 min", None), ("1 h", 0)])
+def test_a_simulation_that_came_to_its_end(stop_time: str, code: int | None, tmp_path: Path) -> None:
+    """Shadow fails, too, where a process failed; another ``stop_time`` may stand on the command line."""
     folder = _ends(tornet(tmp_path / "tornet"), stop_time, code)
     assert len(import_simulations([folder], tmp_path / "import").runs) == 1
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from torsweep.engines.table_schema import SETTINGS
+from torsweep.engines.table_schema import NOT_KNOWN, SETTINGS
 from torsweep.stats.arrival import change_arrived, what_arrived
 from torsweep.stats.statistic import Analysis
 
@@ -72,6 +72,15 @@ def test_what_a_tor_lacks_has_not_arrived(changed):
     analysis = analysis_of(USUAL, changed)
     assert not all(row.arrived for row in what_arrived(analysis))
     assert change_arrived(analysis, CHANGED) is False
+
+
+def test_what_tors_do_not_say_is_neither_arrived_nor_lacking():
+    told = [option("relay", "100", NOT_KNOWN), parameter("2", "2")]
+    analysis = analysis_of([option("relay", "2", NOT_KNOWN), parameter("2", "2")], told)
+    assert [row.arrived for row in what_arrived(analysis)] == [None]
+    assert change_arrived(analysis, CHANGED) is None
+    lacking = [option("relay", "100", NOT_KNOWN), parameter("0", "2")]
+    assert change_arrived(analysis_of(USUAL, lacking), CHANGED) is False
 
 
 def test_a_line_that_says_what_tor_has_anyway_changes_nothing():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.synthetic_tornet import write_tornet
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
 from torsweep.study import effect
 from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.effect import require_effect
+from torsweep.study.venue import Tornets, read_tornets
 
 CI = load_network_config("ci")
 ONION = CI.model_copy(update={"onion_clients": 2, "onion_servers": 2})
@@ -79,6 +82,56 @@ def test_a_default_that_the_consensus_or_the_torrc_states_is_named_with_how_to_a
     monkeypatch.setattr(effect, "changed_defaults", lambda *sides: None)
     assert "not checked" in notes(change)[0]
     assert notes(read_change(Sides("same"))) == []
+
+
+@pytest.fixture
+def tornets(tmp_path: Path) -> Tornets:
+    """Networks whose authorities vote for cc_alg=0 and circwindow=900."""
+    common = "CircuitPriorityHalflife 30\nDoSCircuitCreationEnabled 0\nLearnCircuitBuildTimeout 0\n"
+    for name in ("one", "two"):
+        folder = write_tornet(tmp_path / name)
+        with (folder / "conf/tor.common.torrc").open("a") as file:
+            file.write(common)
+    found = read_tornets([str(tmp_path / "one"), str(tmp_path / "two")])
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (changed("cc_alg=0"), "consensus of these networks states it already"),
+        (changed("circwindow=900"), "consensus of these networks states it already"),
+        (changed("CircuitPriorityHalflifeMsec=100"), "has CircuitPriorityHalflife 30, which goes before it"),
+        (changed("DoSCircuitCreationEnabled=1"), "has DoSCircuitCreationEnabled 0, which goes before it"),
+        (changed("cc_vegas_alpha_exit=100"), "no congestion control with cc_alg=0"),
+        (changed("cbtquantile=60"), "has LearnCircuitBuildTimeout 0"),
+        (changed(torrc=("DoSCircuitCreationEnabled 0",)), "torrc of each host states it already"),
+    ],
+)
+def test_networks_of_tornettools_are_looked_at_too(change, why, tornets):
+    with pytest.raises(InputError, match=why):
+        require_effect(change, tornets.config, tornets, "today")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed("cc_alg=2", "cc_vegas_alpha_exit=100"),
+        changed("circwindow=500"),
+        changed("DoSCircuitCreationEnabled=1", torrc=("DoSCircuitCreationEnabled auto",)),
+        changed(torrc=("DoSCircuitCreationEnabled 1",)),
+        changed("hs_intro_max_introduce2=9"),
+    ],
+)
+def test_what_can_act_in_networks_of_tornettools_is_taken(change, tornets):
+    assert require_effect(change, tornets.config, tornets, "today") == []
+
+
+def test_networks_that_vote_otherwise_do_not_state_a_parameter(tornets):
+    authorities = tornets.networks[1].folder / "conf/tor.relay.authority.torrc"
+    authorities.write_text("ConsensusParams cc_alg=2 circwindow=900\n")
+    assert require_effect(changed("cc_alg=0"), tornets.config, tornets, "today") == []
 
 
 @pytest.fixture(autouse=True)

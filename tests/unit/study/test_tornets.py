@@ -21,8 +21,10 @@ from torsweep.study.venue import Tornets, Venue
 def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A working directory that is no checkout, with two networks in it."""
     monkeypatch.chdir(tmp_path)
-    for name in ("tornet-0.05", "other"):
+    for name in ("tornet-0.05", "other", "of_no_weight"):
         write_tornet(tmp_path / name)
+    weights = tmp_path / "of_no_weight/shadow.data.template/hosts/bwauthority/v3bw.init.consensus"
+    weights.write_text("946684801\n")
     monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
     monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
@@ -117,11 +119,17 @@ def test_it_says_what_intervals_are_over() -> None:
         (["tornet-0.05"], {"networks": "auto"}, "--networks: is not accepted, got 'auto'"),
         (["tornet-0.05", "other"], {"networks": "8"}, "--networks: is not the number of networks given"),
         (["tornet-0.05"], {"warm_up": "40 min"}, "--warm-up: leaves nothing of the simulation"),
+        (
+            ["tornet-0.05"],
+            {"warm_up": "3 min", "measured": "2 min"},
+            "--measured: ends, with the warm-up before",
+        ),
         (["tornet-0.05"], {"warm_up": "soon"}, "--warm-up: is not accepted, got 'soon'"),
         (["tornet-0.05"], {"era": "2012"}, "--era: cannot be chosen for a network of tornettools"),
         (["tornet-0.05"], {"pairing": "paths"}, "--pairing: cannot be chosen for a network of tornettools"),
         (["tornet-0.05", "./tornet-0.05"], {}, "--network: names this network twice"),
         (["tornet-0.05", "ci"], {}, "ci/shadow.config.yaml: no such file"),
+        (["tornet-0.05", "of_no_weight"], {}, "bwauthority/v3bw: relay1exitguard: has no weight"),
         (["./tornet-0.05/conf"], {}, "tornet-0.05/conf/shadow.config.yaml: no such file"),
     ],
 )

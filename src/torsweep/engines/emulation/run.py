@@ -7,14 +7,13 @@ last. Whatever happens, no process and no network namespace is left.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import resource
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +66,10 @@ from torsweep.engines.table_schema import (
     write_table,
 )
 from torsweep.engines.tor_tables import costs_frame, resident_bytes, round_trips_frame
-from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.errors import InputError, OutputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
-from torsweep.storage import free_bytes, no_room, whole_file
+from torsweep.storage import free_bytes, full_disk_blamed, whole_file
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 from torsweep.tor.torrc import check_network
 
@@ -194,7 +193,7 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
         finally:
             running.close()
 
-    with _blamed(run_directory):
+    with full_disk_blamed(run_directory):
         try:
             return asyncio.run(live())
         finally:
@@ -247,18 +246,6 @@ def _speaker(progress: bool) -> Say:
             print(f"emulation: {time.monotonic() - started:.0f} s: {line}", file=sys.stderr, flush=True)
 
     return say
-
-
-@contextlib.contextmanager
-def _blamed(run_directory: Path) -> Iterator[None]:
-    """If the disk is full, that is the error to report, whichever error came first."""
-    try:
-        yield
-    except (TorsweepError, OSError) as error:
-        full = free_bytes(run_directory) < os.statvfs(run_directory).f_frsize
-        if full and not isinstance(error, OutputError):
-            raise OutputError(f"{run_directory}: {no_room(run_directory)}") from error
-        raise
 
 
 def _counters(measured: MeasuredRun) -> dict[str, int]:

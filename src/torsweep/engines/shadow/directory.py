@@ -55,6 +55,7 @@ from torsweep.engines.shadow.simulate import (
     RELAYS_ASK_AFTER_S,
     RELAYS_NS,
     SHADOW_YAML,
+    TEMPLATE_HOSTS,
     VOTE_DELAY_S,
     VOTING_INTERVAL_S,
     GraphHost,
@@ -262,7 +263,7 @@ class _Builder:
         self.users = network.users
         self.numbers = {client.name: number for number, client in enumerate(network.clients)}
         self.shared = folder / "shared"
-        self.template = folder / "template" / "hosts"
+        self.template = folder / TEMPLATE_HOSTS
         self.client_torrcs: dict[str, str] = {}
 
     def hosts(self) -> dict[str, GraphHost]:

@@ -2,20 +2,17 @@
 
 In: a run directory. Out: its tables, and provenance.json last. Killed half-way, a run starts over.
 
-No program of a simulation asks tor for its options: for the table ``settings``, the tor of each host reads
-that host's files once more; parameters are those of the consensus that each host has kept.
+What can be refused is refused before the simulation; one that has ended is read again, not made again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.engines.contract import Say
-from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus, settings_frame
+from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
 from torsweep.engines.programs import keep_files, kept_files
 from torsweep.engines.run_spec import (
     RUN_FILE,
@@ -39,10 +36,10 @@ from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables, write_traced_tables
 from torsweep.engines.shadow.read.logs import TEXT, find_logs, parse_logs
+from torsweep.engines.shadow.settings import ask_options, write_settings
 from torsweep.engines.shadow.simulate import (
     HOSTS_FOLDER,
     SHADOW_FOLDER,
-    GraphHost,
     ShadowSettings,
     compress_logs,
     read_layout,
@@ -54,13 +51,11 @@ from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
 from torsweep.engines.tor_tables import costs_frame
 from torsweep.errors import InputError
 from torsweep.formats.files import read_json
-from torsweep.network.model import Network, read_latency, read_network
-from torsweep.network.tornet import TOR_ARGUMENTS
+from torsweep.network.model import read_latency, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
-from torsweep.storage import whole_file, write_text
+from torsweep.storage import full_disk_blamed, whole_file, write_text
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 from torsweep.tor.arti_client import READY
-from torsweep.tor.program import config_of
 from torsweep.tor.torrc import consensus_parameters
 from torsweep.units import SECOND_NS
 
@@ -130,7 +125,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
     when the simulation fails or is doomed; InputError for logs that cannot be
     read, or a run that was prepared for another kind of Shadow; OutputError when another engine is at work
-    there.
+    there, or the disk is full.
     """
     run = _read_run(run_directory)
     tools = find_tools(run)
@@ -138,9 +133,10 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         record = _standing_record(run_directory, settings, tools)
         clear_results(run_directory)
-        if record is None:
-            record = simulate_and_record(run_directory, settings, tools, say)
-        _finish(run_directory, record, keep_logs=keep_logs)
+        with full_disk_blamed(run_directory):
+            if record is None:
+                record = simulate_and_record(run_directory, settings, tools, say)
+            _finish(run_directory, record, tools.tors, keep_logs=keep_logs)
 
 
 def _standing_record(
@@ -165,31 +161,34 @@ def simulate_and_record(
     """Simulate the run, and leave the record of it beside the logs."""
     preflight = require_preflight(tools, say)
     run, written = write_run_directory(run_directory, settings, tools, say)
-    clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
-    data = run_directory / SHADOW_FOLDER / HOSTS_FOLDER
+    folder = run_directory / SHADOW_FOLDER
+    data = folder / HOSTS_FOLDER
+    clients = list(read_layout(folder).clients)
     network, _ = read_network(run_directory / run.network, latency=False)
+    ask_options(folder, network, written.simulation.hosts, tools.tors, say)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
     # Arti keeps it in a database: where all clients run Arti, relays are looked at.
     hosts = (*clients, *(relay.name for relay in network.relays))
 
     def consensus() -> Consensus:
         each = (read_consensus(data / host) for host in hosts)
-        found = next((one for one in each if one.relays), Consensus({}, {}))
-        require_consensus(found, network, run.given.consensus)
-        return found
+        return next((one for one in each if one.relays), Consensus({}, {}))
+
+    def check_network() -> None:
+        # A network of tornettools has a timetable of its own.
+        if not network.tornettools:
+            require_consensus(consensus(), network, run.given.consensus)
 
     watch = Watch(
-        run_directory / SHADOW_FOLDER,
+        folder,
         clients,
         written.ready_ns / SECOND_NS,
         say,
         may_be_late=written.may_be_late,
-        # A network of tornettools has a timetable of its own.
-        check_network=(lambda: None) if network.tornettools else consensus,
+        check_network=check_network,
         check_programs=lambda: [kept_files(each, data / each.host) for each in written.programs],
     )
     cost = _simulate(watch, written, settings, tools)
-    write_settings(run_directory / SHADOW_FOLDER, run, network, written.simulation.hosts, tools.tors)
     origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
         **origin,
@@ -197,21 +196,22 @@ def simulate_and_record(
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
     write_text(
-        run_directory / SHADOW_FOLDER / RECORD_FILE,
+        folder / RECORD_FILE,
         json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
     )
     return record
 
 
-def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
+def _finish(run_directory: Path, record: dict[str, Any], tors: HostTors, *, keep_logs: bool) -> None:
     folder = run_directory / SHADOW_FOLDER
     run, network, _ = read_prepared(run_directory)
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
     starts = read_starts(folder / HOSTS_FOLDER, [client.name for client in network.tor_clients])
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network, starts))
-    if (folder / SETTINGS.file).is_file():  # A simulation of an earlier version left none.
-        with whole_file(run_directory / SETTINGS.file) as place:
-            shutil.copyfile(folder / SETTINGS.file, place)
+    if not (folder / SETTINGS.file).is_file():  # Before the compressing of logs, which could be broken off.
+        write_settings(folder, run, network, tors)
+    with whole_file(run_directory / SETTINGS.file) as place:
+        shutil.copyfile(folder / SETTINGS.file, place)
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     layout = read_layout(folder)
     programs = simulated_programs(run, network, run_directory, {**layout.relays, **layout.authorities})
@@ -265,24 +265,6 @@ def _provenance(
         "floored_pairs": written.floored_pairs,
         "machine": dict(machine()),
     }
-
-
-def write_settings(
-    folder: Path, run: RunSpec, network: Network, hosts: Mapping[str, GraphHost], tors: HostTors
-) -> None:
-    """Write the table into the simulation's ``folder``; TorsweepError when a tor does not say its options."""
-    named = [host.name for host in (*network.authorities, *network.relays, *network.tor_clients)]
-    data = {name: folder / HOSTS_FOLDER / name for name in named}
-
-    def options(name: str) -> dict[str, str]:
-        if tors.is_arti(name):
-            return {}
-        arguments = TOR_ARGUMENTS.split() if network.tornettools else hosts[name].processes[0].arguments
-        return config_of(tors.of(name).program, arguments, data[name])
-
-    with ThreadPoolExecutor(os.cpu_count()) as askers:
-        found = dict(zip(named, askers.map(options, named), strict=True))
-    write_table(folder, SETTINGS, settings_frame(run, network, tors, found, data))
 
 
 _ENOUGH = ("Bootstrapped 75% (enough_dirinfo)", READY)

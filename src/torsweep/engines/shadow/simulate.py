@@ -275,6 +275,9 @@ HOSTS_FOLDER = "data/hosts"
 """Below the ``shadow`` folder: a folder for each host, in it ``PROGRAM.PID.stdout`` of each of its
 processes."""
 
+TEMPLATE_HOSTS = "template/hosts"
+"""Below the ``shadow`` folder: the folder of each host as it is when the simulation starts."""
+
 
 @dataclass(frozen=True)
 class Layout:

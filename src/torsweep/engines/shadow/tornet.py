@@ -25,6 +25,7 @@ from torsweep.engines.shadow.simulate import (
     EPOCH_S,
     HOSTS_FOLDER,
     SHADOW_YAML,
+    TEMPLATE_HOSTS,
     GraphHost,
     Layout,
     Process,
@@ -35,17 +36,16 @@ from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network
-from torsweep.network.tornet import (
+from torsweep.network.tornet_folder import (
     CONF,
     LAST_TORRC,
     TORNET_FILE,
     Tornet,
+    consensus_votes,
     folder_of,
     is_tor,
     program_of,
     read_tornet,
-    shadow_time_ns,
-    torrc_lines,
 )
 from torsweep.storage import changed_since
 from torsweep.units import SECOND_NS
@@ -68,13 +68,16 @@ def write_tornet_run(
 
     Raises InputError when the run is shorter than the network takes to start.
     """
+    if run.duration_ns <= tornet.last_start_ns:
+        problem, accepted = "a process starts when the simulation is over", "a longer one"
+        raise InputError(problem, file=tornet.folder / TORNET_FILE, accepted=accepted)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     # Files in place of links: what is written here must not change the user's own.
     shutil.copytree(tornet.folder / CONF, folder / CONF, ignore=_but_graph(tornet))
-    shutil.copytree(tornet.template, folder / "template/hosts")
+    shutil.copytree(tornet.template, folder / TEMPLATE_HOSTS)
     for host in tornet.tors:
-        _tell_tor(run, tornet, host, folder / "template/hosts" / host / LAST_TORRC)
+        _tell_tor(run, tornet, host, folder / TEMPLATE_HOSTS / host / LAST_TORRC)
     seed = shadow_seed(run.seed, run.repeat)
     document = _document(run, tornet, tools, settings, seed, folder)
     (folder / SHADOW_YAML).write_text(json.dumps(document, indent=1) + "\n")
@@ -87,7 +90,7 @@ def write_tornet_run(
         authorities={host: tornet.fingerprint(host) for host in tornet.authorities},
         servers={},
     ).write(folder)
-    hosts = {host: _host(entry, tornet, host) for host, entry in document["hosts"].items()}
+    hosts = {host: _host(entry) for host, entry in document["hosts"].items()}
     return ShadowSimulation(hosts, run.duration_ns, seed, settings.parallelism)
 
 
@@ -100,11 +103,10 @@ def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
     """Append what the variant tells the tor of ``host`` to its ``torrc``."""
     lines = run.given_to(host)
     if run.given.consensus and host in tornet.authorities:
-        # tor takes the last line alone: what the network has voted for is voted for still.
-        lines_before = torrc_lines(tornet, host, "ConsensusParams")[-1:]
-        voted = dict(word.partition("=")[::2] for value in lines_before for word in value.split())
-        voted |= {name: str(value) for name, value in run.given.consensus.items()}
-        lines.append(f"ConsensusParams {' '.join(f'{name}={value}' for name, value in voted.items())}")
+        # In place of the lines before: a vote must not have a parameter twice.
+        voted = {**consensus_votes(tornet, host), **run.given.consensus}
+        stated = " ".join(f"{name}={value}" for name, value in voted.items())
+        lines += ["/ConsensusParams", f"ConsensusParams {stated}"]
     if lines:
         text = torrc.read_text(encoding="utf-8")
         torrc.unlink()
@@ -134,23 +136,13 @@ def _document(
             program = tools.tors.of(name).program if is_tor(process) else programs.get(program_of(process))
             if program is not None:
                 process["path"] = str(program.absolute())
-            if _start_ns(process, tornet, name) >= run.duration_ns:
-                problem, accepted = "a process starts when the simulation is over", "a longer one"
-                raise InputError(problem, key=f"hosts.{name}", accepted=accepted)
     return document
 
 
-def _start_ns(process: Mapping[str, Any], tornet: Tornet, host: str) -> int:
-    """When a process of ``host`` starts; InputError for what is no time."""
-    file, key = tornet.folder / TORNET_FILE, f"hosts.{host}.start_time"
-    return shadow_time_ns(process.get("start_time", 0), file, key)
-
-
-def _host(host: Mapping[str, Any], tornet: Tornet, name: str) -> GraphHost:
-    """A host as the projection of memory counts it."""
-    starts = ((process["path"], _start_ns(process, tornet, name)) for process in host["processes"])
-    processes = [Process(path, [], start_ns) for path, start_ns in starts]
-    return GraphHost(0, "", processes)
+def _host(host: Mapping[str, Any]) -> GraphHost:
+    """The programs of a host."""
+    started = (Process(each["path"], each.get("args", "").split(), 0) for each in host["processes"])
+    return GraphHost(0, "", list(started))
 
 
 def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:

@@ -114,11 +114,13 @@ class Progress:
     wall_s: float
     failed: int
 
-    def line(self, before: Progress | None) -> str:
-        """``42 %: 277 of 660 s simulated, about 5 min left``, at the pace since the look ``before``."""
+    def line(self, looks: Sequence[Progress]) -> str:
+        """``42 %: 277 of 660 s simulated, about 5 min left``, at the pace of the latter half of what was
+        simulated: the start is faster, and a single minute says little. ``looks`` are those before."""
         simulated, wall = self.simulated_s, self.wall_s
-        if before is not None and self.wall_s > before.wall_s and self.simulated_s > before.simulated_s:
-            simulated, wall = simulated - before.simulated_s, wall - before.wall_s
+        halfway = next((look for look in reversed(looks) if look.simulated_s <= simulated / 2), None)
+        if halfway is not None and wall > halfway.wall_s:
+            simulated, wall = simulated - halfway.simulated_s, wall - halfway.wall_s
         text = f"{100 * self.simulated_s / self.end_s:.0f} %: "
         text += f"{self.simulated_s:.0f} of {self.end_s:.0f} s simulated"
         if simulated > 0:
@@ -166,7 +168,7 @@ class Watch:
     check_network: Callable[[], object] = lambda: None
     check_programs: Callable[[], object] = lambda: None
     peak_bytes: int = 0
-    last: Progress | None = None
+    looks: list[Progress] = field(default_factory=list)
     _checked: bool = False
     _said: list[str] = field(default_factory=list)
 
@@ -208,8 +210,8 @@ class Watch:
         if progress.simulated_s >= self.bootstrap_s:
             self._check_clients()
         self.peak_bytes = max(self.peak_bytes, resident_bytes(group_pids(group)))
-        self.say(f"{progress.line(self.last)}; {self.peak_bytes / 1e9:.1f} GB")
-        self.last = progress
+        self.say(f"{progress.line(self.looks)}; {self.peak_bytes / 1e9:.1f} GB")
+        self.looks.append(progress)
 
     def _check_memory(self) -> None:
         available = self.available()

@@ -21,8 +21,8 @@ from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.tornet import write_tornet_run
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE
-from torsweep.network.tornet import read_tornet
 from torsweep.network.tornet import write_tornet as write_network_of
+from torsweep.network.tornet_folder import read_tornet
 from torsweep.provenance import sha256_of_file
 
 TEMPLATE = "template/hosts"
@@ -106,7 +106,8 @@ def test_parameters_join_those_that_the_network_votes_for(given_run, tmp_path, t
     folder, _ = written(run, tmp_path, tools)
     for name in AUTHORITIES:
         torrc = (folder / TEMPLATE / name / "torrc").read_text()
-        assert torrc.splitlines()[-1] == "ConsensusParams cc_alg=2 circwindow=900 cfx_enabled=0"
+        told = ["/ConsensusParams", "ConsensusParams cc_alg=2 circwindow=900 cfx_enabled=0"]
+        assert torrc.splitlines()[-2:] == told
     assert "ConsensusParams" not in (folder / TEMPLATE / "relay2exit/torrc").read_text()
 
 

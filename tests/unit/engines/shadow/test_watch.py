@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,10 +50,13 @@ def test_a_line_of_progress_is_read() -> None:
     assert parse_progress("** Starting Shadow 3.3.0") is None
 
 
-def test_what_is_left_is_told_at_the_latest_pace() -> None:
-    first, second = Progress(300, 600, 60, 0), Progress(400, 600, 120, 0)
-    assert first.line(None) == "50 %: 300 of 600 s simulated, about 1 min left"
-    assert second.line(first) == "67 %: 400 of 600 s simulated, about 2 min left"
+def test_what_is_left_is_told_at_the_pace_of_the_latter_half() -> None:
+    """A start of 300 s in a minute, then 100 s in ten; of the last minutes, one was slow and one quick."""
+    looks = [Progress(*at, 0) for at in ((300, 1200, 60), (400, 1200, 660), (600, 1200, 1860))]
+    assert looks[0].line([]) == "25 %: 300 of 1200 s simulated, about 3 min left"
+    for minute in ((601, 1200, 1920), (650, 1200, 1980)):
+        assert re.search(r"about (50 min|1 h \d min) left$", Progress(*minute, 0).line(looks))
+    assert looks[2].line(looks[:2]) == "50 %: 600 of 1200 s simulated, about 1 h 0 min left"
 
 
 def test_progress_is_said_line_by_line(tmp_path: Path) -> None:

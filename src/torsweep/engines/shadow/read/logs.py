@@ -109,7 +109,8 @@ class Log:
 def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "stdout") -> list[Log]:
     """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
 
-    Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``.
+    Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``. A plain one counts before
+    a compressed one. Raises InputError for a host with the logs of two processes.
     """
     endings = tuple(f".{output}{suffix}" for suffix in SUFFIXES)
     logs_of_hosts = []
@@ -120,6 +121,9 @@ def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "st
             continue
         beginnings = (f"{program}.", f"{name}.{program}.")
         logs = sorted(entry for entry in entries if entry.startswith(beginnings) and entry.endswith(endings))
+        if len({log.partition(f".{output}")[0] for log in logs}) > 1:
+            problem, accepted = f"has the logs of several {program}", f"that of one {program} a host"
+            raise InputError(problem, file=hosts / name, value=", ".join(logs), accepted=accepted)
         logs_of_hosts += [Log(name, hosts / name / log) for log in logs[:1]]
     return logs_of_hosts
 
