@@ -197,6 +197,9 @@ def make_study(
     document = _document(change, setup, network, where.resolve(), tornets)
     document["report"]["source"] = command
     file = where / EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE
+    if file.is_file():
+        # The networks that the user has chosen there.
+        document["first_seed"] = read_yaml(file).get("first_seed", document["first_seed"])
     document["precision"] = {"looks": with_look(read_looks(file), setup.networks)}
     patches = {
         Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())

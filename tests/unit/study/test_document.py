@@ -79,6 +79,16 @@ def test_more_networks_are_the_same_study() -> None:
     assert load_experiment(few.file).replicates == 16
 
 
+def test_the_first_seed_that_a_user_writes_into_it_stays() -> None:
+    made = study(option("1 msec"))
+    made.write()
+    made.file.write_text(made.file.read_text().replace("first_seed: 1\n", "first_seed: 101\n"))
+    again = study(option("1 msec"))
+    again.write()
+    assert again.folder == made.folder
+    assert next(iter(load_experiment(made.file).seeds)) == again.experiment().first_seed == 101
+
+
 def test_a_study_that_has_not_changed_is_not_written() -> None:
     made = study(option("1 msec"))
     made.write()
