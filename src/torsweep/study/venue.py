@@ -185,7 +185,7 @@ class Tornets:
         }
         roles = list(named) if role is None else [role]
         values = {
-            (torrc_lines(network, host, option) or [None])[-1]
+            next(reversed(torrc_lines(network, host, option)), None)
             for network in self.networks
             for each in roles
             for host in named[each](network)
