@@ -1,6 +1,6 @@
 """The study of a comparison: a folder with an experiment.yaml that describes it fully.
 
-In: a :class:`~torsweep.study.change.Change` and a :class:`Setup`. Out: the :class:`Study`, its experiment,
+In: a :class:`~torsweep.study.change.TorChange` and a :class:`Setup`. Out: the :class:`Study`, its experiment,
 and on disk its folder. The same question gives the same folder, in which the pipeline continues; the number
 of networks is no part of the question, so a later command can add networks to those that have run.
 """

@@ -158,11 +158,55 @@ def defaults_of(tree: Path) -> dict[tuple[str, str], str]:
 
 
 def _number(text: str, constants: Mapping[str, str]) -> str:
-    """What a bound in C comes to; empty where it takes more than constants and arithmetic."""
+    """The value of a C expression of integers and ``constants``; empty for any other expression."""
     for _ in range(6):
         text = re.sub(r"\(\w+_t\)", "", text)
-        text = re.sub(r"[A-Za-z_]\w*", lambda name: f"({constants.get(name[0], name[0])})", text)
-    return str(eval(text.replace("/", "//"))) if re.fullmatch(r"[\d\s()+*/-]+", text) else ""
+        text = re.sub(r"\b[A-Za-z_]\w*", lambda name: f"({constants.get(name[0], name[0])})", text)
+    tokens = re.findall(r"\w+|\S", text)
+    try:
+        value = _arithmetic(tokens)
+    except (ValueError, ZeroDivisionError):
+        return ""
+    return "" if tokens else str(value)
+
+
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*")
+
+
+def _arithmetic(tokens: list[str], above: int = 0) -> int:
+    """Take a C expression, up to an operator of at most the precedence ``above``, from ``tokens``; its value.
+
+    Raises ValueError where there is none, ZeroDivisionError where C divides by 0.
+    """
+    token = tokens.pop(0) if tokens else ""
+    if token == "(":
+        value = _arithmetic(tokens)
+        if tokens[:1] != [")"]:
+            raise ValueError("unbalanced")
+        tokens.pop(0)
+    elif token == "-":
+        value = -_arithmetic(tokens, _PRECEDENCE["*"])
+    else:
+        value = _integer(token)
+    while tokens and _PRECEDENCE.get(tokens[0], 0) > above:
+        operator = tokens.pop(0)
+        other = _arithmetic(tokens, _PRECEDENCE[operator])
+        if operator == "/":
+            quotient = abs(value) // abs(other)  # C rounds towards 0.
+            value = quotient if (value < 0) == (other < 0) else -quotient
+        else:
+            value = value * other if operator == "*" else value + (other if operator == "+" else -other)
+    return value
+
+
+def _integer(token: str) -> int:
+    """A C integer: decimal, octal (``010`` is 8) or hexadecimal. Raises ValueError for anything else."""
+    matched = _INTEGER.fullmatch(token)
+    if matched is None:
+        raise ValueError(token)
+    digits = matched[1]
+    return int(digits, 8 if re.fullmatch(r"0[0-9]+", digits) else 0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 from torsweep.errors import InputError
 from torsweep.study.change import Sides, read_change
-from torsweep.tor.names import defaults_of, names_in
+from torsweep.tor.names import _number, defaults_of, names_in
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,28 @@ def test_names_and_ranges_are_read_from_the_source(tmp_path):
     named = ["parameter nf_a 60 100", "parameter nf_b 0 2147483647", "parameter nf_c"]
     named += ["parameter nf_d 1 31", "parameter nf_e 1 31"]
     assert list(names_in(tmp_path / "tor.tar.gz")) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("010", "8"),
+        ("0x1F", "31"),
+        ("1000UL", "1000"),
+        ("2 + 3 * (4 - 1)", "11"),
+        ("-7 / 2", "-3"),
+        ("9 - 3 - 2", "4"),
+        ("16*1024/514", "31"),
+        ("08", ""),
+        ("1 / 0", ""),
+        ("(1", ""),
+        ("1 2", ""),
+        ("least()", ""),
+        ("2 ** 9", ""),
+    ],
+)
+def test_constants_are_read_as_c_reads_them(text, value):
+    assert _number(text, {}) == value
 
 
 def test_defaults_are_read_from_a_source(tmp_path):

@@ -16,15 +16,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from torsweep.config.features import CIRCUIT_KEYWORDS
 from torsweep.engines.emulation.directory import LATER_VOTES_S
+from torsweep.engines.emulation.downloads import LoopbackPort
+from torsweep.engines.emulation.processes import POLL_S
 from torsweep.engines.emulation.rights import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
-
-if TYPE_CHECKING:
-    from torsweep.engines.emulation.downloads import LoopbackPort
 
 AFTER_VOTE_S = 20
 """Seconds after which a vote is over and its consensus has been fetched."""
@@ -43,7 +41,6 @@ def wait_s(now_s: float, clients: int, run_s: float) -> float:
     return to_midnight_s + AFTER_VOTE_S if to_midnight_s < span_s < LATER_VOTES_S else 0.0
 
 
-POLL_S = 0.05
 LONGEST_LINE_BYTES = 1 << 20
 _EVENT_FIELD = re.compile(r'([A-Z_]+)=("(?:[^"\\]|\\.)*"|\S*)')
 

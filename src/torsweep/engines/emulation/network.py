@@ -22,7 +22,6 @@ from torsweep.config.features import circuit_events
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.control import (
     ENOUGH_PERCENT,
-    POLL_S,
     ClientFollower,
     Control,
     Unfollowed,
@@ -35,7 +34,15 @@ from torsweep.engines.emulation.control import (
 from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.downloads import LoopbackPort, servers_command
 from torsweep.engines.emulation.pace import RelayMeter
-from torsweep.engines.emulation.processes import STALLED_S, Child, NotReady, ProcessSet, some_of, until
+from torsweep.engines.emulation.processes import (
+    POLL_S,
+    STALLED_S,
+    Child,
+    NotReady,
+    ProcessSet,
+    some_of,
+    until,
+)
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.engines.hosts import ONION_FOLDER, SERVER_PORT, SOCKS_PORT, address, onion_keys, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError

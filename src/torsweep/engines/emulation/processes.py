@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from torsweep.engines.emulation.control import POLL_S
 from torsweep.engines.emulation.rights import CLONE_NEWNET
 from torsweep.errors import TorsweepError
 
@@ -48,6 +47,8 @@ def inside(namespace: str | Path) -> Iterator[None]:
         enter(f"/proc/self/fd/{namespace_before}")
         os.close(namespace_before)
 
+
+POLL_S = 0.05
 
 LAST_LINES = 3
 GRACE_S = 5.0
