@@ -31,7 +31,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import FREE, PATHS
-from torsweep.engines.paths import drawn_paths
+from torsweep.engines.circuit_paths import drawn_paths
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import run_settings

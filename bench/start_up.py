@@ -24,8 +24,8 @@ from pathlib import Path
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
-from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.network import RunningNetwork
+from torsweep.engines.emulation.process_layout import ProcessLayout, links_document
 from torsweep.engines.emulation.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.rights import find_tools
 from torsweep.engines.emulation.tcp import TCP, settable

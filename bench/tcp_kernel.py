@@ -39,7 +39,7 @@ import numpy as np
 
 from bench.writing import csv_text
 from torsweep.config.eras import ERAS, EraName
-from torsweep.engines.emulation.directory import UP_QUEUE_PACKETS
+from torsweep.engines.emulation.process_layout import UP_QUEUE_PACKETS
 from torsweep.engines.emulation.processes import CLONE_NEWNET
 from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
 from torsweep.storage import write_text
@@ -47,7 +47,7 @@ from torsweep.storage import write_text
 ROUND_TRIPS_MS = (50, 150, 300)
 FAST_BYTES_PER_S = 12_500_000
 QUEUE_BYTES = 75_000
-"""The queue of the down-link, as in an emulation (``torsweep.engines.emulation.directory``)."""
+"""The queue of the down-link, as in an emulation (``torsweep.engines.emulation.process_layout``)."""
 SETTLE_S = 10.0
 SAMPLE_S, READ_S = 0.25, 0.005
 SIOCINQ, SIOCOUTQ, SO_MEMINFO = 0x541B, 0x5411, 55

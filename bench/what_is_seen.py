@@ -35,11 +35,11 @@ from torsweep.config.knobs import DEFAULT_OPTIONS
 from torsweep.config.network import load_network_config
 from torsweep.config.reading import parse_scalar
 from torsweep.config.variant import Variant
+from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.run_settings import run_settings, tor_builds
 from torsweep.engines.run_spec import write_run
-from torsweep.engines.run_tors import RunTors
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE

@@ -19,7 +19,7 @@ from plotting.drawing.facets import Facets, folded, levels_text
 from plotting.drawing.palette import FAINT, GREY, TEXT_WIDTH_IN, canvas, level_name, nothing
 from plotting.drawing.source import Source
 from torsweep.config.replicates import NO_DIFFERENCE_BELOW
-from torsweep.runsets.reading import SOURCE
+from torsweep.runsets.plan_tables import SOURCE
 from torsweep.stats.text import SHOWN_METRICS
 
 TITLE = "Contrasts between variants, under each source"
@@ -95,7 +95,7 @@ def _panel(axis: Axes, facets: Facets, points: pl.DataFrame, lines: Sequence[_Li
     ratios, many = points["ratio"].drop_nulls().to_numpy(), len(facets.levels)
     reach = max(_LEAST_REACH, _ROOM * float(np.max(np.abs(np.log(ratios)), initial=0.0)))
     for row in points.drop_nulls("ratio").iter_rows(named=True):
-        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), facets.looks[row[SOURCE]]
+        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), facets.marks[row[SOURCE]]
         if line not in lines:
             continue
         place = facets.levels.index(row[SOURCE]) - (many - 1) / 2

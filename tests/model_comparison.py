@@ -30,7 +30,7 @@ from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.runsets.run import read_table
 from torsweep.stats.claims import claims_of
 from torsweep.stats.comparison import Comparison, comparison

@@ -23,7 +23,7 @@ from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report import gather, render
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.storage import write_text
 

@@ -13,7 +13,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tor_settings import Transport
 from torsweep.engines.run_spec import read_run
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.runsets.run import Run, RunSource, open_runs, parse_sources
 from torsweep.seeds import repeat_seed
 from torsweep.stats.summarize import Summary, summarize

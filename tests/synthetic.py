@@ -31,7 +31,7 @@ from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import NETWORK_FILE, POSITIONS, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import METADATA_KEY, PlanTables
+from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.storage import with_table_checksums
 

@@ -1,1 +1,1 @@
-"""What figures share: looks of levels and style, facets, axes, the source of numbers."""
+"""What figures share: marks of levels and style, facets, axes, the source of numbers."""

@@ -33,11 +33,11 @@ from plotting.drawing.palette import (
     THEME,
     knob_name,
     level_name,
-    looks,
+    marks,
 )
 from plotting.drawing.source import Source
-from torsweep.config.knob import Look
-from torsweep.runsets.reading import at_levels
+from torsweep.config.knob import Mark
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.text import is_number
 
 PLACE = ("row", "column")
@@ -86,7 +86,7 @@ class Panel:
 class Facets:
     """The colour's knob and levels, and the levels that stand for each column and each row of panels.
 
-    Without a further knob there is one row, ``{}``; without a second one, one column. ``looks`` are those of
+    Without a further knob there is one row, ``{}``; without a second one, one column. ``marks`` are those of
     the levels.
     """
 
@@ -94,7 +94,7 @@ class Facets:
     levels: list[str]
     columns: list[dict[str, str]]
     rows: list[dict[str, str]]
-    looks: Mapping[str, Look]
+    marks: Mapping[str, Mark]
 
     @classmethod
     def of(cls, knobs: dict[str, list[str]]) -> Facets:
@@ -105,7 +105,7 @@ class Facets:
         down = [knob for knob in rest if knob != across]
         columns = [{across: level} for level in knobs[across]] if across else [{}]
         rows = [dict(zip(down, levels, strict=True)) for levels in product(*(knobs[k] for k in down))]
-        return cls(colour, knobs[colour], columns, rows, looks(colour, knobs[colour]))
+        return cls(colour, knobs[colour], columns, rows, marks(colour, knobs[colour]))
 
     def spread(self) -> Facets:
         """These facets with a column for each level of the colour's knob, so that colours are free."""
@@ -131,24 +131,24 @@ class Facets:
     def plot(self, points: pl.DataFrame, things: Iterable[str], **variables: str) -> so.Plot:
         """A plot of what :meth:`place` gave, to which marks are to be added.
 
-        Each level has its own look, unless ``variables`` has another ``color``.
+        Each level has its own mark, unless ``variables`` has another ``color``.
         """
         order = {
             "col": [levels_text(column) for column in self.columns],
             "row": [row_name(thing, row) for thing, row in product(things, self.rows)],
         }
-        looks = {} if "color" in variables else {"color": self.knob, "linestyle": self.knob}
-        plot = so.Plot(as_pandas(points), **variables, **looks).facet(col="column", row="row", order=order)
+        marks = {} if "color" in variables else {"color": self.knob, "linestyle": self.knob}
+        plot = so.Plot(as_pandas(points), **variables, **marks).facet(col="column", row="row", order=order)
         return plot.scale(**self.scales()).theme(THEME)
 
     def scales(self) -> dict[str, so.Nominal]:
         """Colours, line styles and markers by level, as seaborn takes them."""
-        looks = {level: self.looks[level] for level in self.levels}
+        marks = {level: self.marks[level] for level in self.levels}
         return {
-            "color": so.Nominal({level: one.colour for level, one in looks.items()}, order=self.levels),
-            "linestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
-            "edgestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
-            "marker": so.Nominal({level: one.marker for level, one in looks.items()}, order=self.levels),
+            "color": so.Nominal({level: one.colour for level, one in marks.items()}, order=self.levels),
+            "linestyle": so.Nominal({level: one.dashes for level, one in marks.items()}, order=self.levels),
+            "edgestyle": so.Nominal({level: one.dashes for level, one in marks.items()}, order=self.levels),
+            "marker": so.Nominal({level: one.marker for level, one in marks.items()}, order=self.levels),
         }
 
     def put(
@@ -229,7 +229,7 @@ class Facets:
         """
         handles: list[Any] = []
         for level in self.levels if levels is None else levels:
-            drawn = self.looks[level]
+            drawn = self.marks[level]
             line = Line2D([], [], color=drawn.colour, label=level_name(level))
             dashes = drawn.dashes if dashed else "-"
             line.set(linestyle=dashes if lines else "", marker=drawn.marker if marker else "")

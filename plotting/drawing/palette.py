@@ -1,4 +1,4 @@
-"""The looks of levels (colour, line style, marker), their names, and the one style of all figures.
+"""The marks of levels (colour, line style, marker), their names, and the one style of all figures.
 
 In: a knob and its levels; a matplotlib figure, its points and its caption. Out: how levels are drawn, no two
 alike and the same in all figures of a plan, and written; PDF, PNG, CSV and the caption as text,
@@ -25,10 +25,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
-from torsweep.config.knob import ALL_LOOKS, Look
+from torsweep.config.knob import ALL_MARKS, Mark
 from torsweep.config.knobs import CONSENSUS, KNOBS
 from torsweep.engines.registry import find_kind
-from torsweep.runsets.reading import SOURCE
+from torsweep.runsets.plan_tables import SOURCE
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import FIGURES_FOLDER, own_folder
 
@@ -51,41 +51,41 @@ def named(names: Mapping[str, str]) -> Iterator[None]:
         _names.reset(token)
 
 
-def looks(knob: str, levels: Iterable[str]) -> dict[str, Look]:
-    """The look of each of ``levels`` of ``knob``: what the knob says, where no level before has that colour;
-    else the first look that is left. Beyond seven levels colours repeat with other dashes and markers."""
+def marks(knob: str, levels: Iterable[str]) -> dict[str, Mark]:
+    """The mark of each of ``levels`` of ``knob``: what the knob says, where no level before has that colour;
+    else the first mark that is left. Beyond seven levels colours repeat with other dashes and markers."""
     stated = {level: _stated(knob, level) for level in levels}
-    chosen: dict[str, Look] = {}
-    for level, look in stated.items():
-        if look and look.colour not in {one.colour for one in chosen.values()}:
-            chosen[level] = look
+    chosen: dict[str, Mark] = {}
+    for level, mark in stated.items():
+        if mark and mark.colour not in {one.colour for one in chosen.values()}:
+            chosen[level] = mark
     for level in stated:
         if level not in chosen:
             chosen[level] = _left_over(list(chosen.values()))
     return {level: chosen[level] for level in stated}
 
 
-def _left_over(taken: list[Look]) -> Look:
-    """The first look whose colour, then dashes in it, then dashes and marker have been taken least."""
+def _left_over(taken: list[Mark]) -> Mark:
+    """The first mark whose colour, then dashes in it, then dashes and marker have been taken least."""
 
-    def uses(look: Look) -> tuple[int, int, int]:
-        same = [one for one in taken if one.colour == look.colour]
-        dashes = [one.dashes == look.dashes for one in taken]
+    def uses(mark: Mark) -> tuple[int, int, int]:
+        same = [one for one in taken if one.colour == mark.colour]
+        dashes = [one.dashes == mark.dashes for one in taken]
         return (
             len(same),
-            sum(one.dashes == look.dashes for one in same),
-            sum(dashes) + sum(one.marker == look.marker for one in taken),
+            sum(one.dashes == mark.dashes for one in same),
+            sum(dashes) + sum(one.marker == mark.marker for one in taken),
         )
 
-    return min(ALL_LOOKS, key=uses)
+    return min(ALL_MARKS, key=uses)
 
 
-def _stated(knob: str, level: str) -> Look | None:
+def _stated(knob: str, level: str) -> Mark | None:
     if knob == SOURCE:
         engine, _, rest = level.partition("+")
         tcp = dict(part.partition("=")[::2] for part in rest.split("+") if part).get("tcp", "")
-        return KNOBS["tcp"].looks.get(tcp) if rest else find_kind(engine).look
-    return KNOBS[knob].looks.get(level) if knob in KNOBS else None
+        return KNOBS["tcp"].marks.get(tcp) if rest else find_kind(engine).mark
+    return KNOBS[knob].marks.get(level) if knob in KNOBS else None
 
 
 def level_name(level: str) -> str:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.palette import knob_name, level_name, named, nothing, save, style
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.runsets.reading import REPEAT, SOURCE, Provenance, parse_provenance
+from torsweep.runsets.plan_tables import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness, likeness
 from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan, statistics

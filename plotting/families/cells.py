@@ -25,7 +25,7 @@ from plotting.drawing.palette import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, noth
 from plotting.drawing.source import PlanFigure, Source
 from torsweep.config.knob import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.cell_times import (
     ANY,
     BINS_PER_DECADE,

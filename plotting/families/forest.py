@@ -23,7 +23,7 @@ from plotting.drawing.axes import change_axis, change_text
 from plotting.drawing.facets import MARK, Facets, as_pandas, folded, levels_text
 from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
-from torsweep.runsets.reading import SOURCE, at_levels
+from torsweep.runsets.plan_tables import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}

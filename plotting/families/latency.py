@@ -19,7 +19,7 @@ from plotting.drawing.palette import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME
 from plotting.drawing.source import PlanFigure, Source, kind_title
 from torsweep.config.knob import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from torsweep.config.tracing import GROUP_OF, GROUPS, PLACES
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SECONDS_PER_SLOT, SLICES
 
 FIRST = "first"

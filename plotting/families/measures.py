@@ -18,7 +18,7 @@ from plotting.drawing.palette import COLUMN_WIDTH_IN, NORMAL_PT, TEXT_WIDTH_IN, 
 from plotting.drawing.source import PlanFigure, Source
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.network.model import POSITIONS
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.measures import ALL
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
 from torsweep.stats.measures.summary import MEASURES, group_text

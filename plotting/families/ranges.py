@@ -25,7 +25,7 @@ from plotting.drawing.palette import (
     nothing,
 )
 from plotting.drawing.source import PlanFigure, Source
-from torsweep.config.knob import ALL_LOOKS, Look
+from torsweep.config.knob import ALL_MARKS, Mark
 from torsweep.config.plan import number_in
 from torsweep.stats.text import SHOWN_METRICS
 
@@ -57,7 +57,7 @@ def _responses(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     about = f"Quadratic surfaces over {settings} settings, one a network"
     moved = "; points: settings, moved along the surface to the others' baseline" if len(knobs) > 1 else ""
     caption = source.caption(f"{about}{moved}; dashed: the baseline.", source.band_note())
-    looks, baseline = dict(zip(ats, ALL_LOOKS, strict=False)), source.baseline()
+    marks, baseline = dict(zip(ats, ALL_MARKS, strict=False)), source.baseline()
     width = COLUMN_WIDTH_IN if len(knobs) <= 2 else TEXT_WIDTH_IN
     figure = canvas(width, 0.55 + 1.35 * len(_ROWS) + 0.2 * (len(ats) > 1), caption)
     axes = figure.subplots(len(_ROWS), len(knobs), sharex="col", sharey="row", squeeze=False)
@@ -65,8 +65,8 @@ def _responses(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         row[0].set_ylabel(name)
         for axis, knob in zip(row, knobs, strict=True):
             own = points.filter(metric=metric, knob=knob)
-            for at, look in looks.items():
-                _curve(axis, own.filter(at=at), look, source.few)
+            for at, mark in marks.items():
+                _curve(axis, own.filter(at=at), mark, source.few)
             axis.axvline(number_in(baseline[knob])[1], color=GREY, linewidth=0.7, linestyle="--", zorder=1)
             _scale(axis, own)
             if own["change"].is_null().all():
@@ -76,29 +76,29 @@ def _responses(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_xlabel(knob_name(knob) + (f" ({unit})" if unit else ""))
     if len(ats) > 1:
         handles = [
-            Line2D([], [], color=look.colour, linestyle=look.dashes, label=at) for at, look in looks.items()
+            Line2D([], [], color=mark.colour, linestyle=mark.dashes, label=at) for at, mark in marks.items()
         ]
         legend_above(figure, handles, handlelength=2.4)
     return figure, points, caption
 
 
-def _curve(axis: Axes, own: pl.DataFrame, look: Look, few: bool) -> None:
+def _curve(axis: Axes, own: pl.DataFrame, mark: Mark, few: bool) -> None:
     curve, settings = (own.filter(what=what).drop_nulls("change") for what in ("curve", "setting"))
-    axis.plot(curve["number"], curve["change"], color=look.colour, linestyle=look.dashes)
+    axis.plot(curve["number"], curve["change"], color=mark.colour, linestyle=mark.dashes)
     band = curve.drop_nulls("change_low")
     if few:
         for end in ("change_low", "change_high"):
-            axis.plot(band["number"], band[end], color=look.colour, linewidth=0.6, alpha=0.8)
+            axis.plot(band["number"], band[end], color=mark.colour, linewidth=0.6, alpha=0.8)
     else:
         axis.fill_between(
-            band["number"], band["change_low"], band["change_high"], color=look.colour, alpha=0.22, lw=0
+            band["number"], band["change_low"], band["change_high"], color=mark.colour, alpha=0.22, lw=0
         )
     axis.scatter(
         settings["number"],
         settings["change"],
         9,
-        color=look.colour,
-        marker=look.marker,
+        color=mark.colour,
+        marker=mark.marker,
         edgecolors="white",
         linewidths=0.3,
         zorder=5,
@@ -157,13 +157,13 @@ def _name(effect: str, knob: str, other: str, first: str, last: str) -> str:
 
 def _marks(axis: Axes, own: pl.DataFrame, lines: list[tuple[str, ...]], ats: list[str], at: str) -> object:
     """The effects at one level, each on its line; what stands for them in a legend."""
-    look, place = ALL_LOOKS[ats.index(at)], 0.16 * (ats.index(at) - (len(ats) - 1) / 2)
+    mark, place = ALL_MARKS[ats.index(at)], 0.16 * (ats.index(at) - (len(ats) - 1) / 2)
     rows = own.drop_nulls("change")
     heights = [lines.index(row) + place for row in rows.select(_KEYS).rows()]
     known = rows.with_columns(height=pl.Series(heights, dtype=pl.Float64)).drop_nulls("change_low")
-    axis.hlines(known["height"], known["change_low"], known["change_high"], color=look.colour, linewidth=1.4)
+    axis.hlines(known["height"], known["change_low"], known["change_high"], color=mark.colour, linewidth=1.4)
     return axis.scatter(
-        rows["change"], heights, 14, color=look.colour, marker=look.marker, label=at, zorder=5
+        rows["change"], heights, 14, color=mark.colour, marker=mark.marker, label=at, zorder=5
     )
 
 

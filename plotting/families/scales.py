@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from plotting.drawing.axes import log_ticks, percent_formatter, say_nothing_is_here
-from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, canvas, level_name, looks, nothing
+from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, canvas, level_name, marks, nothing
 from plotting.drawing.source import PlanFigure, Source
 
 KIND = "web"
@@ -41,7 +41,7 @@ class ContrastPanel:
         """Colour and marker of each level of the other knob, and its points with their place ``x``."""
         knobs = self.points["other_knob"]
         levels = self.points["at"].unique(maintain_order=True).to_list()
-        drawn_as = looks(str(knobs[0]), levels) if levels else {}
+        drawn_as = marks(str(knobs[0]), levels) if levels else {}
         for number, (level, drawn) in enumerate(drawn_as.items()):
             beside = _BESIDE ** (2 * number - len(levels) + 1)
             own = self.points.filter(at=level).with_columns(x=pl.col("size") * beside)

@@ -20,7 +20,7 @@ from plotting.drawing.facets import MARK, Facets, band, band_of, legend_above
 from plotting.drawing.palette import GREY, TEXT_WIDTH_IN, canvas, knob_name, level_name
 from plotting.drawing.source import PlanFigure, Source
 from torsweep.engines.registry import find_engine
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.streams.fairness import held_level
 from torsweep.stats.text import sources_of
 

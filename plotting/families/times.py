@@ -31,7 +31,7 @@ from plotting.drawing.facets import MARK, PLACE, Facets, Panel, band
 from plotting.drawing.palette import GREY, canvas, nothing
 from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.likeness import Likeness, tells_of
 from torsweep.stats.streams.curves import CLOSEUP_BYTE, CLOSEUP_KIND, longest_interval_s
 from torsweep.stats.streams.incidence import AFTER_COMMAND, CLOCKS, METRICS, clock_text
@@ -178,7 +178,7 @@ def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.D
     """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
-        colour, curve = facets.looks[level].colour, at_levels(curves, {facets.knob: level})
+        colour, curve = facets.marks[level].colour, at_levels(curves, {facets.knob: level})
         for failing in at_levels(outcomes, {facets.knob: level})["failure_share"]:
             lines.append((share_text(failing), colour))
             if not curve.is_empty():

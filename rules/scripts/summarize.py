@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torsweep.config.experiment import load_experiment
 from torsweep.ending import run_script
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import make_summary
 
 

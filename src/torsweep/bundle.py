@@ -29,7 +29,7 @@ from torsweep.home import CHECKOUT, find
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
-from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.runsets.plan_tables import PlanTables, Provenance
 from torsweep.stats.likeness import own_public_tor
 from torsweep.stats.statistic import origin_of, read_plan
 from torsweep.storage import whole_directory, whole_file

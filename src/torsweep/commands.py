@@ -199,7 +199,7 @@ def _make_results(study: Path, plan: PlanPath, experiment: Experiment, file: Pat
     """Summary, figures and page of ``plan`` in the folder ``study``; ``file`` has its ``experiment``."""
     from torsweep.pipeline.figures import draw_figure
     from torsweep.report import gather, render
-    from torsweep.runsets.reading import PlanTables
+    from torsweep.runsets.plan_tables import PlanTables
     from torsweep.stats.summarize import summarize, write_summary
     from torsweep.storage import write_text
 
@@ -250,12 +250,12 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
+    from torsweep.engines.host_choice import RunTors, parted_hosts
     from torsweep.engines.prepare import build_run, require_memory
     from torsweep.engines.programs import run_programs
     from torsweep.engines.registry import find_engine
     from torsweep.engines.run_settings import read_stamps, require_options, run_settings, tor_builds
     from torsweep.engines.run_spec import write_run
-    from torsweep.engines.run_tors import RunTors, parted_hosts
     from torsweep.engines.selection import AUTO_ENGINE, choose_engine
     from torsweep.network.model import read_network
     from torsweep.tor.builds import find_build

@@ -15,10 +15,10 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
-from torsweep.engines.run_tors import RunTors
 from torsweep.errors import TorsweepError
 from torsweep.home import CHECKOUT
 from torsweep.network.model import write_network

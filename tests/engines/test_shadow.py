@@ -16,7 +16,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.engines import hosts
+from torsweep.engines import host_files
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import finished_run, write_run
@@ -164,7 +164,7 @@ def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare):
 
 
 def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypatch):
-    monkeypatch.setattr(hosts, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
+    monkeypatch.setattr(host_files, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
         run_shadow(folder, ShadowSettings(), _say)
@@ -172,7 +172,7 @@ def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypa
 
 
 def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(prepare, monkeypatch):
-    monkeypatch.setattr(hosts, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
+    monkeypatch.setattr(host_files, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 60 "):
         run_shadow(folder, ShadowSettings(), _say)

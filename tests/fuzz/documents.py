@@ -33,7 +33,7 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.relays import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 BYTES = ("flip", "cut", "end", "overwrite")

@@ -28,7 +28,7 @@ from torsweep.ending import exit_code_of
 from torsweep.engines.tools import find_own_program
 from torsweep.formats.archives import unpack_tarball
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import make_summary
 
 MORE_EXAMPLES = "FUZZ_EXAMPLES"

@@ -9,9 +9,9 @@ import pytest
 
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S
-from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
+from torsweep.study.tor_change import Sides, read_change
 
 
 @pytest.fixture(autouse=True)

@@ -31,17 +31,17 @@ from torsweep.chain.turns import (
     run_of,
     turns,
 )
+from torsweep.engines.circuit_paths import PLACES_OF_A_PATH
 from torsweep.engines.contract import Say
+from torsweep.engines.cost_tables import PROC, process_cpu_ns
 from torsweep.engines.emulation.control import Control, close_quietly
-from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.downloads import connect, request
 from torsweep.engines.emulation.pace import busiest, process_times
+from torsweep.engines.emulation.process_layout import ProcessLayout
 from torsweep.engines.emulation.processes import ProcessSet
 from torsweep.engines.emulation.run import READY_LIMIT_S
+from torsweep.engines.host_files import SERVER_PORT, address
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.hosts import SERVER_PORT, address
-from torsweep.engines.paths import PLACES_OF_A_PATH
-from torsweep.engines.tor_tables import PROC, process_cpu_ns
 from torsweep.errors import TorsweepError
 from torsweep.tor.builds import BuiltTor
 

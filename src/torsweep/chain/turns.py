@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation.directory import Place
+from torsweep.engines.circuit_paths import PLACES_OF_A_PATH
+from torsweep.engines.cost_tables import vegas_log_lines
 from torsweep.engines.emulation.network import RunningNetwork
+from torsweep.engines.emulation.process_layout import Place
 from torsweep.engines.emulation.rights import CLONE_NEWNET
-from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
-from torsweep.engines.tor_tables import vegas_log_lines
 from torsweep.errors import ToolMissing
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Relay, Server

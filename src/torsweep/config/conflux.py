@@ -31,7 +31,7 @@ _KNOB = Knob(
         TorOption("cfx_enabled", lambda on: str(int(on)), "consensus"),
     ),
     stated={"cfx_enabled": lambda on: AUTO if on else "off"},
-    looks={AUTO: USUAL, "on": OTHER, "off": THIRD},
+    marks={AUTO: USUAL, "on": OTHER, "off": THIRD},
 )
 
 

@@ -72,7 +72,7 @@ LONG_DASHED: tuple[int, tuple[float, ...]] = (0, (8, 1.5))
 
 
 @dataclass(frozen=True)
-class Look:
+class Mark:
     """Colour, dash pattern in line widths, and marker."""
 
     colour: str
@@ -80,29 +80,29 @@ class Look:
     marker: str
 
 
-USUAL = Look(BLUE, SOLID, "o")
+USUAL = Mark(BLUE, SOLID, "o")
 """The usual level of a knob."""
 
-OTHER = Look(VERMILION, DASHED, "s")
-THIRD = Look(GREEN, DASH_DOT, "^")
-FOURTH = Look(SKY, LONG_DASHED, "D")
-FIFTH = Look(PURPLE, DOTTED, "v")
+OTHER = Mark(VERMILION, DASHED, "s")
+THIRD = Mark(GREEN, DASH_DOT, "^")
+FOURTH = Mark(SKY, LONG_DASHED, "D")
+FIFTH = Mark(PURPLE, DOTTED, "v")
 """The levels beside it, in this order where nothing speaks for another one."""
 
 
-SIXTH, SEVENTH = Look(ORANGE, DASHED, "P"), Look(BLACK, LONG_DASHED, "X")
+SIXTH, SEVENTH = Mark(ORANGE, DASHED, "P"), Mark(BLACK, LONG_DASHED, "X")
 _DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
 
-ALL_LOOKS = (
+ALL_MARKS = (
     *_DISTINCT,
     *(
-        Look(one.colour, dashes, marker)
+        Mark(one.colour, dashes, marker)
         for (dashes, marker), one in product(
             zip((DASH_DOT, DOTTED, SOLID, DASHED, LONG_DASHED), "*<>hp", strict=True), _DISTINCT
         )
     ),
 )
-"""Looks of seven colours, then the same colours with other dashes and markers."""
+"""Marks of seven colours, then the same colours with other dashes and markers."""
 
 
 MILLISECOND_NS = 1_000_000
@@ -287,7 +287,7 @@ class Knob:
     A knob of tor says with which options ``tor`` takes that, unless :mod:`torsweep.tor.torrc` works it out
     from the relay too. ``stated`` are the consensus parameters that state its level, and how to read it from
     their value. ``under`` are the levels of other knobs without which it has no effect; then a level of it is
-    refused, or with ``passed_over`` not applied, so that a grid can have both. ``looks`` and ``words`` say
+    refused, or with ``passed_over`` not applied, so that a grid can have both. ``marks`` and ``words`` say
     how levels are drawn and written in figures.
     """
 
@@ -303,7 +303,7 @@ class Knob:
     stated: Mapping[str, Callable[[int], str]] = field(default_factory=dict)
     under: Mapping[str, str] = field(default_factory=dict)
     passed_over: bool = False
-    looks: Mapping[str, Look] = field(default_factory=dict)
+    marks: Mapping[str, Mark] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property

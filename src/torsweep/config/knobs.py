@@ -25,7 +25,7 @@ from torsweep.config.knob import (
     THIRD,
     USUAL,
     Knob,
-    Look,
+    Mark,
     TorOption,
     choice,
     decimal,
@@ -94,15 +94,15 @@ _TABLE = (
         "refill.interval_ns",
         "100ms",
         tor=(TorOption("TokenBucketRefillInterval", lambda ns: f"{milliseconds(ns)} msec", "relay"),),
-        looks={
+        marks={
             "1000ms": OTHER,
-            "500ms": Look(PURPLE, DASH_DOT, "v"),
-            "200ms": Look(ORANGE, DOTTED, "P"),
+            "500ms": Mark(PURPLE, DASH_DOT, "v"),
+            "200ms": Mark(ORANGE, DOTTED, "P"),
             "100ms": USUAL,
             "50ms": FOURTH,
-            "20ms": Look(BLACK, DOTTED, "X"),
+            "20ms": Mark(BLACK, DOTTED, "X"),
             "10ms": THIRD,
-            "1ms": Look(BLACK, LONG_DASHED, "<"),
+            "1ms": Mark(BLACK, LONG_DASHED, "<"),
         },
     ),
     Knob(
@@ -112,7 +112,7 @@ _TABLE = (
         "refill.mode",
         {"2012": "burst", "2019": "lazy", "today": "lazy"},
         tor=(TorOption("TokenBucketRefillMode", where="relay", without="lazy"),),
-        looks={"burst": USUAL, "lazy": THIRD},
+        marks={"burst": USUAL, "lazy": THIRD},
     ),
     Knob(
         "refill_phase",
@@ -120,7 +120,7 @@ _TABLE = (
         choice("per_relay", "aligned"),
         "refill.phase",
         "per_relay",
-        looks={"per_relay": USUAL, "aligned": OTHER},
+        marks={"per_relay": USUAL, "aligned": OTHER},
         words={"per_relay": "per relay"},
     ),
     Knob(
@@ -138,7 +138,7 @@ _TABLE = (
                 without=False,
             ),
         ),
-        looks={"dropped": USUAL, "kept": OTHER},
+        marks={"dropped": USUAL, "kept": OTHER},
     ),
     Knob(
         "refill_burst",
@@ -146,7 +146,7 @@ _TABLE = (
         choice("descriptor", "rate"),
         "refill.burst",
         "descriptor",
-        looks={"descriptor": USUAL, "rate": OTHER},
+        marks={"descriptor": USUAL, "rate": OTHER},
     ),
     Knob(
         "circuit_policy",
@@ -155,7 +155,7 @@ _TABLE = (
         "circuit_policy.kind",
         "ewma",
         tor=(TorOption("CircuitPolicy", lambda kind: kind.replace("_", ""), without="ewma"),),
-        looks={"ewma": USUAL, "round_robin": OTHER},
+        marks={"ewma": USUAL, "round_robin": OTHER},
         words={"ewma": "EWMA", "round_robin": "round-robin"},
     ),
     Knob(
@@ -207,7 +207,7 @@ _TABLE = (
             ),
         ),
         stated={"KISTSchedRunInterval": lambda ms: f"kist_{ms}ms" if ms else "vanilla"},
-        looks={"kist": USUAL, "kist_2ms": USUAL, "kist_10ms": FOURTH, "kist_lite": THIRD, "vanilla": OTHER},
+        marks={"kist": USUAL, "kist_2ms": USUAL, "kist_10ms": FOURTH, "kist_lite": THIRD, "vanilla": OTHER},
         words={"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"},
     ),
     Knob(
@@ -225,7 +225,7 @@ _TABLE = (
                 alone="random to start reading, list to package and when a queue has drained",
             ),
         ),
-        looks={"list": OTHER, "reversed": FIFTH, "random": USUAL, "least_recently_served": THIRD},
+        marks={"list": OTHER, "reversed": FIFTH, "random": USUAL, "least_recently_served": THIRD},
         words={"least_recently_served": "least recently served"},
     ),
     Knob(
@@ -235,7 +235,7 @@ _TABLE = (
         "edge.packaging",
         "even",
         tor=(TorOption("StreamPackaging", without="even"),),
-        looks={"even": USUAL, "greedy": OTHER},
+        marks={"even": USUAL, "greedy": OTHER},
     ),
     Knob(
         "congestion",
@@ -246,7 +246,7 @@ _TABLE = (
         # Fixed windows are 0 and Vegas is 2 (proposal 324); no option of a torrc can say that.
         tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
         stated={"cc_alg": lambda number: {0: "fixed", 2: "vegas"}.get(number, f"cc_alg {number}")},
-        looks={"fixed": USUAL, "vegas": THIRD},
+        marks={"fixed": USUAL, "vegas": THIRD},
         words={"vegas": "Vegas"},
     ),
     *(feature.knob for feature in FEATURES),
@@ -258,7 +258,7 @@ _TABLE = (
         "nagle",
         "on",
         tor=(TorOption("TCPNoDelay", lambda nagle: str(int(not nagle)), without=True),),
-        looks={"on": USUAL, "off": OTHER},
+        marks={"on": USUAL, "off": OTHER},
     ),
     Knob(
         "clock",
@@ -280,7 +280,7 @@ _TABLE = (
                 alone="reads the kernel's coarse clock",
             ),
         ),
-        looks={"precise": USUAL, "coarse_1ms": FOURTH, "coarse_4ms": OTHER, "coarse_10ms": THIRD},
+        marks={"precise": USUAL, "coarse_1ms": FOURTH, "coarse_4ms": OTHER, "coarse_10ms": THIRD},
     ),
     Knob(
         "guards",
@@ -303,7 +303,7 @@ _TABLE = (
         "think_step_ns",
         "any",
         target="traffic",
-        looks={"any": USUAL, "whole_seconds": OTHER},
+        marks={"any": USUAL, "whole_seconds": OTHER},
     ),
     Knob(
         "streams",
@@ -329,7 +329,7 @@ _TABLE = (
         "tcp",
         "linux",
         target="transport",
-        looks={"linux": USUAL, "linux_6_18": THIRD},
+        marks={"linux": USUAL, "linux_6_18": THIRD},
         words={"linux": "Linux", "linux_6_18": "Linux 6.18"},
     ),
     Knob(
@@ -343,7 +343,7 @@ _TABLE = (
         "link_queue",
         "droptail",
         target="transport",
-        looks={"droptail": USUAL, "codel": OTHER},
+        marks={"droptail": USUAL, "codel": OTHER},
         words={"codel": "CoDel"},
     ),
     Knob(
@@ -353,7 +353,7 @@ _TABLE = (
         "load",
         "1",
         target="network",
-        looks={"0.5": THIRD, "0.8": FOURTH, "1": USUAL, "1.1": OTHER},
+        marks={"0.5": THIRD, "0.8": FOURTH, "1": USUAL, "1.1": OTHER},
     ),
     Knob(
         "scale",
@@ -363,12 +363,12 @@ _TABLE = (
         "scale",
         "1",
         target="network",
-        looks={
-            "0.003": Look(BLACK, DOTTED, "X"),
+        marks={
+            "0.003": Mark(BLACK, DOTTED, "X"),
             "0.01": OTHER,
             "0.03": FOURTH,
             "0.1": THIRD,
-            "0.3": Look(PURPLE, DASH_DOT, "v"),
+            "0.3": Mark(PURPLE, DASH_DOT, "v"),
             "1": USUAL,
         },
     ),
@@ -379,7 +379,7 @@ _TABLE = (
         "latency",
         USUAL_LATENCY,
         target="network",
-        looks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD, "wonderproxy-2020": FOURTH},
+        marks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD, "wonderproxy-2020": FOURTH},
         words={
             "king": "King",
             "planetlab": "PlanetLab",
@@ -394,7 +394,7 @@ _TABLE = (
         "loss.share",
         "0",
         target="network",
-        looks={"0": USUAL, "0.001": FOURTH, "0.01": OTHER, "0.02": THIRD},
+        marks={"0": USUAL, "0.001": FOURTH, "0.01": OTHER, "0.02": THIRD},
         words={"0": "none"},
     ),
     Knob(
@@ -413,7 +413,7 @@ _TABLE = (
         "tors",
         STOCK_TOR,
         target="tor_build",
-        looks=dict.fromkeys((STOCK_TOR, PLAIN_TOR, MERGE_BASE), USUAL),
+        marks=dict.fromkeys((STOCK_TOR, PLAIN_TOR, MERGE_BASE), USUAL),
     ),
     Knob(
         "options",
@@ -423,7 +423,7 @@ _TABLE = (
         "options",
         DEFAULT_OPTIONS,
         target="options",
-        looks={DEFAULT_OPTIONS: USUAL},
+        marks={DEFAULT_OPTIONS: USUAL},
     ),
     Knob(
         "programs",
@@ -433,7 +433,7 @@ _TABLE = (
         "programs",
         NO_PROGRAMS,
         target="programs",
-        looks={NO_PROGRAMS: USUAL},
+        marks={NO_PROGRAMS: USUAL},
     ),
 )
 

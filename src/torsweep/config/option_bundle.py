@@ -1,8 +1,8 @@
 """Option bundles: what an experiment tells tor in tor's own words, beyond knobs and era, and which hosts.
 
 In: an entry of ``options`` of an experiment.yaml. Out: :class:`OptionBundle`; :class:`Where`, the hosts that
-a bundle or a mix of tors is for, which :mod:`torsweep.engines.run_tors` finds in a network. Whether tor knows
-an option is asked of the build that gets it, when a run is prepared.
+a bundle or a mix of tors is for, which :mod:`torsweep.engines.host_choice` finds in a network. The build that
+gets an option is asked whether it knows it when a run is prepared.
 """
 
 from __future__ import annotations

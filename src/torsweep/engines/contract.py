@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from torsweep import engines
 
 if TYPE_CHECKING:
-    from torsweep.config.knob import Look
+    from torsweep.config.knob import Mark
     from torsweep.config.network import NetworkConfig
 
 Say = Callable[[str], None]
@@ -46,13 +46,13 @@ class Demand:
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine as its runs name it: what it ``does``, in words that go on after "it", and its look.
+    """An engine as its runs name it: what it ``does``, in words that go on after "it", and its mark.
 
     ``has_nagle`` says whether its TCP has Nagle's algorithm.
     """
 
     does: str
-    look: Look
+    mark: Mark
     has_nagle: bool = True
 
 

@@ -2,7 +2,7 @@
 
 In: a run's seed, a client's number among the network's clients, a download's number. Out: the same numbers
 that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them. The module
-:mod:`torsweep.engines.paths` draws paths from the same streams.
+:mod:`torsweep.engines.circuit_paths` draws paths from the same streams.
 """
 
 from __future__ import annotations

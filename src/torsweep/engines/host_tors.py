@@ -20,7 +20,7 @@ import polars as pl
 
 from torsweep.config.features import FEATURES, features_on
 from torsweep.config.option_bundle import Role
-from torsweep.engines.hosts import PATHS_OPTION
+from torsweep.engines.host_files import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import DEFAULT, NOT_KNOWN, SETTINGS
 from torsweep.errors import InputError, TorsweepError

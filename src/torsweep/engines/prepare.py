@@ -20,14 +20,14 @@ from torsweep.config.reading import validate
 from torsweep.config.tor_settings import Codel, TorSettings, Transport
 from torsweep.config.traffic import MEASURING_TRAFFIC, ONION, AnyKind
 from torsweep.config.variant import FREE, Variant
-from torsweep.engines.paths import drawn_paths
+from torsweep.engines.circuit_paths import drawn_paths
+from torsweep.engines.host_choice import STOCK_ALONE, RunTors
 from torsweep.engines.registry import find_engine, real_engines
 from torsweep.engines.run_spec import (
     RunSettings,
     RunSpec,
     RunTraffic,
 )
-from torsweep.engines.run_tors import STOCK_ALONE, RunTors
 from torsweep.errors import InputError
 from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network

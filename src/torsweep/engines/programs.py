@@ -18,7 +18,8 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.programs import RULES, OwnHosts, Programs, filled, places_of
 from torsweep.config.reading import suggestion
 from torsweep.config.variant import Variant
-from torsweep.engines.hosts import (
+from torsweep.engines.host_choice import hosts_of
+from torsweep.engines.host_files import (
     OR_PORT,
     PROGRAM_CONTROL_PORT,
     PROGRAM_SOCKS_PORT,
@@ -27,7 +28,6 @@ from torsweep.engines.hosts import (
     relay_by_rule,
 )
 from torsweep.engines.run_spec import PROGRAMS_FOLDER, RunProgram, RunPrograms, RunSpec
-from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Host, Network, ProgramHost, link_rates, read_network
 from torsweep.provenance import sha256_of_file

@@ -18,8 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.program_output import PATIENCE_S, NoAnswer, ask
 from torsweep.tor import TOOLS
 from torsweep.tor.builds import find_build
 

@@ -29,7 +29,7 @@ from torsweep.pipeline.figures import figure_files
 from torsweep.pipeline.paths import Paths, called_by_rules
 from torsweep.pipeline.tree import parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.runsets.reading import SOURCES_JOINED_BY
+from torsweep.runsets.plan_tables import SOURCES_JOINED_BY
 from torsweep.source_keys import sources_key
 from torsweep.tor.torrc import told_to_tor
 from torsweep.units import NANOSECONDS_PER, format_quantity

@@ -35,7 +35,7 @@ from torsweep.pipeline.builds import Builds, marker
 from torsweep.pipeline.checks import experiment_questions, require_answerable, require_fitting_networks
 from torsweep.pipeline.tree import RESULTS, PlanPath, SourcesPlan, network_directory, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.reading import SOURCES_JOINED_BY
+from torsweep.runsets.plan_tables import SOURCES_JOINED_BY
 from torsweep.runsets.run import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity

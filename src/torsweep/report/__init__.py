@@ -29,7 +29,7 @@ from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.report.networks import Networks, Row, describe_networks
-from torsweep.runsets.reading import Provenance, parse_provenance
+from torsweep.runsets.plan_tables import Provenance, parse_provenance
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.comparison import MEASURES_HEADER, Comparison, comparison, is_comparison

@@ -17,7 +17,7 @@ from torsweep.network.describe import Description, describe, overload_text, paus
 from torsweep.network.load import load_text
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import sha256_of_file
-from torsweep.runsets.reading import Provenance
+from torsweep.runsets.plan_tables import Provenance
 from torsweep.stats.text import TextTable
 
 Row = tuple[str, ...]

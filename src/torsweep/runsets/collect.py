@@ -52,7 +52,7 @@ from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.passages import passages
-from torsweep.runsets.reading import (
+from torsweep.runsets.plan_tables import (
     DIMENSIONS,
     IMPORT,
     METADATA_KEY,

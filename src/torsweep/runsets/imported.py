@@ -30,7 +30,7 @@ from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet_folder import TORNET_FILE, require_unpacked, shadow_time_ns
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
-from torsweep.runsets.reading import IMPORT, METADATA_KEY, PlanTables
+from torsweep.runsets.plan_tables import IMPORT, METADATA_KEY, PlanTables
 from torsweep.runsets.run import GIVEN, Run, read_table, with_paths
 from torsweep.storage import verify_folder, whole_directory, with_checksums, write_text
 from torsweep.storage.folders import IMPORT_FOLDER

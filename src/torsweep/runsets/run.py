@@ -29,7 +29,7 @@ from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_frame
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.reading import REPEAT, SOURCE, SOURCES_JOINED_BY
+from torsweep.runsets.plan_tables import REPEAT, SOURCE, SOURCES_JOINED_BY
 from torsweep.seeds import repeat_seed
 
 GIVEN = "tornettools"

@@ -22,7 +22,7 @@ import polars as pl
 
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,

@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.config.tracing import STAGES
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import log_interval
 from torsweep.stats.spikes import find_period
 from torsweep.stats.statistic import (

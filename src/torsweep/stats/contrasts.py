@@ -27,7 +27,7 @@ import polars as pl
 
 from torsweep.config.traffic import KINDS
 from torsweep.config.variant import JOINED_BY, one_knob_apart
-from torsweep.runsets.reading import REPEAT, SOURCE
+from torsweep.runsets.plan_tables import REPEAT, SOURCE
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE, UNCLEAR, Verdict, verdicts
 from torsweep.stats.inference.intervals import Interval, t_interval
 from torsweep.stats.statistic import (

@@ -19,8 +19,8 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
 from torsweep.formats.files import KIB
 from torsweep.home import find
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
-from torsweep.runsets.reading import at_levels
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, log_interval
 from torsweep.stats.measures import ALL
 from torsweep.stats.statistic import Analysis, Statistic, numbers, read_plan, statistics, texts

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.plan import KnobRange
-from torsweep.runsets.reading import REPEAT, SOURCE
+from torsweep.runsets.plan_tables import REPEAT, SOURCE
 from torsweep.seeds import stream
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,

@@ -24,7 +24,7 @@ from torsweep.config.plan import KnobRange
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
-from torsweep.runsets.reading import REPEAT, SOURCE, Dimension, PlanTables, Provenance
+from torsweep.runsets.plan_tables import REPEAT, SOURCE, Dimension, PlanTables, Provenance
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.text import TextTable

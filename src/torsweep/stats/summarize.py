@@ -21,7 +21,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.files import read_json
-from torsweep.runsets.reading import DIMENSIONS, SOURCE, PlanTables, Provenance
+from torsweep.runsets.plan_tables import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison

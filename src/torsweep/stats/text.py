@@ -11,7 +11,7 @@ import polars as pl
 from torsweep.config.knobs import CONSENSUS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import find_engine
-from torsweep.runsets.reading import REPEAT, Provenance, SourceRecord, at_levels
+from torsweep.runsets.plan_tables import REPEAT, Provenance, SourceRecord, at_levels
 from torsweep.stats.inference.intervals import Interval
 from torsweep.units import counted
 

@@ -1,8 +1,8 @@
 """The study of a comparison: a folder with an experiment.yaml that describes it fully.
 
-In: a :class:`~torsweep.study.change.TorChange` and a :class:`Setup`. Out: the :class:`Study`, its experiment,
-and on disk its folder. The same question gives the same folder, in which the pipeline continues; the number
-of networks is no part of the question, so a later command can add networks to those that have run.
+In: a :class:`~torsweep.study.tor_change.TorChange` and a :class:`Setup`. Out: the :class:`Study`, its
+experiment, and on disk its folder. The same question gives the same folder, in which the pipeline continues.
+The number of networks is no part of the question: a later command can add networks to those that have run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from torsweep.provenance import sha256_of_file
 from torsweep.stats.inference.interim import read_looks, with_look
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.study.change import TorChange
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, write_study
 from torsweep.study.sight import refusal
+from torsweep.study.tor_change import TorChange
 from torsweep.study.venue import TORNET_ENGINE, Tornets, engines_of_tor
 
 PATCHES = Path("patches")

@@ -24,12 +24,12 @@ from torsweep.config.option_bundle import OptionBundle, Role, Where
 from torsweep.config.reading import validate
 from torsweep.config.traffic import ONION
 from torsweep.config.variant import FREE, PATHS
-from torsweep.engines.hosts import PATHS_OPTION
+from torsweep.engines.host_files import PATHS_OPTION
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.home import find
-from torsweep.study.change import UNCHANGED, TorChange
 from torsweep.study.named_tor import ARTI, changed_defaults
+from torsweep.study.tor_change import UNCHANGED, TorChange
 from torsweep.study.venue import Tornets
 from torsweep.tor.torrc import (
     CONGESTION_CONTROL,

@@ -22,7 +22,7 @@ from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import IMPORTED, Import, import_folder, open_import
-from torsweep.runsets.reading import IMPORT, PlanTables
+from torsweep.runsets.plan_tables import IMPORT, PlanTables
 from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import REQUEST

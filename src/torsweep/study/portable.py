@@ -22,8 +22,8 @@ from torsweep.config.replicates import numbers_by_level
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.network.sampling import input_paths
+from torsweep.runsets.plan_tables import SOURCES_JOINED_BY, Provenance
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
-from torsweep.runsets.reading import SOURCES_JOINED_BY, Provenance
 from torsweep.runsets.run import SEPARATOR, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.tor.arti import is_version

@@ -25,10 +25,10 @@ from torsweep.engines.selection import AUTO_ENGINE
 from torsweep.errors import InputError
 from torsweep.stats.comparison import NextStep
 from torsweep.stats.inference.planning import size_text
-from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.effect import choose_pairing, require_effect
 from torsweep.study.play import Play
+from torsweep.study.tor_change import Sides, read_change
 from torsweep.study.venue import choose_venue, read_tornets
 from torsweep.study.workload import MOST_PROMISED, SIDES, Workload
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, parse_quantity, rounded_duration

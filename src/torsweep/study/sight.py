@@ -27,7 +27,7 @@ from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison import BYTES, STATISTICS
 from torsweep.stats.text import change_text, percent_text
-from torsweep.study.change import UNCHANGED, TorChange
+from torsweep.study.tor_change import UNCHANGED, TorChange
 from torsweep.tor.torrc import options_of
 
 SEEN_FILE = Path("configs/seen.csv")

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from torsweep.answer import PATIENCE_S, NoAnswer, ask
 from torsweep.config.option_bundle import Role
 from torsweep.config.reading import suggestion
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.program_output import PATIENCE_S, NoAnswer, ask
 
 GENCERT = "tor-gencert"
 

@@ -22,8 +22,8 @@ from torsweep.chain.turns import (
     tracing_plan,
     turns,
 )
-from torsweep.engines.emulation.directory import Identities, ProcessLayout
 from torsweep.engines.emulation.downloads import answer
+from torsweep.engines.emulation.process_layout import Identities, ProcessLayout
 from torsweep.engines.emulation.processes import ProcessSet
 from torsweep.engines.host_tors import HostTors
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs.generate.schema import schema_text
-from plotting.drawing.palette import looks
+from plotting.drawing.palette import marks
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import THIRD, Knob, TorOption, number
 from torsweep.config.knobs import KNOBS, find_knob
@@ -154,7 +154,7 @@ def test_a_quantum_is_applied_under_round_robin_only():
 
 
 def test_a_knob_is_one_row(monkeypatch):
-    """Its level in each era, what the model and tor are told, its look, and what the schema says of it."""
+    """Its level in each era, what the model and tor are told, its mark, and what the schema says of it."""
     row = Knob(
         "circuit_window",
         "How many cells of a circuit may be under way.",
@@ -163,7 +163,7 @@ def test_a_knob_is_one_row(monkeypatch):
         "1000",
         tor=(TorOption("circwindow", where="consensus"),),
         under={"congestion": "fixed"},
-        looks={"500": THIRD},
+        marks={"500": THIRD},
         words={"500": "half"},
     )
     monkeypatch.setitem(KNOBS, row.name, row)
@@ -172,7 +172,7 @@ def test_a_knob_is_one_row(monkeypatch):
     assert consensus_parameters(turned)["circwindow"] == 500
     assert Variant.parse("guards=2+circuit_window=500").key == "guards=2+circuit_window=500"
     assert json.loads(schema_text())["knobs"]["circuit_window"]["x-most"] == 1000
-    assert looks("circuit_window", ["500"]) == {"500": THIRD}
+    assert marks("circuit_window", ["500"]) == {"500": THIRD}
     with pytest.raises(InputError, match="circuit_window: has no effect under this congestion, got 'vegas'"):
         tor_settings("today", {"circuit_window": "500"})
     with pytest.raises(InputError, match="accepted: a whole number of cells from 100 to 1000"):

@@ -13,7 +13,7 @@ from torsweep.errors import InputError
 
 NETWORKS = {"load": ["0.5", "20"], "scale": ["0.003"], "latency": ["king"], "loss": ["0", "0.01"]}
 LEVELS = {
-    **{name: sorted({*knob.looks, *filter(None, map(knob.usual_in, ERAS))}) for name, knob in KNOBS.items()},
+    **{name: sorted({*knob.marks, *filter(None, map(knob.usual_in, ERAS))}) for name, knob in KNOBS.items()},
     **NETWORKS,
     "middle_bandwidth": ["550KiBps"],
     "tor": ["stock", "my_branch"],

@@ -10,7 +10,7 @@ import pytest
 from bench.path_choice import compare
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.engines.paths import (
+from torsweep.engines.circuit_paths import (
     LEAST_PAUSE_NS,
     MOST_CIRCUITS,
     PathChooser,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stem.util.ed25519 import decodepoint, encodepoint, scalarmult_B
 
-from torsweep.engines.hosts import onion_keys
+from torsweep.engines.host_files import onion_keys
 
 
 def test_the_files_hold_a_pair_of_keys_and_the_address_its_public_one(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import ENGINES
 from torsweep.engines.run_settings import read_stamps, run_settings, tor_builds
 from torsweep.engines.run_spec import finished_run, read_run, write_run
-from torsweep.engines.run_tors import RunTors
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network

@@ -10,7 +10,7 @@ import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.hosts import address, program_lines
+from torsweep.engines.host_files import address, program_lines
 from torsweep.engines.prepare import build_run
 from torsweep.engines.programs import host_programs, keep_files, run_programs
 from torsweep.engines.run_settings import run_settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import networkx
 
 from tests.small_network import equal_rtts, small_network
-from torsweep.engines.emulation.directory import links_document
+from torsweep.engines.emulation.process_layout import links_document
 from torsweep.engines.emulation.tcp import TCP
 from torsweep.engines.shadow.directory import write_graph
 from torsweep.network.sampling import sample_network

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.small_network import small_network
-from torsweep.engines.paths import PathChooser
+from torsweep.engines.circuit_paths import PathChooser
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.load import by_weight, path_chances
 from torsweep.network.model import POSITIONS, Network, Position

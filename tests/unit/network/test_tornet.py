@@ -15,9 +15,9 @@ from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.option_bundle import Where
+from torsweep.engines.host_choice import hosts_of
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
-from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
 from torsweep.network.tornet import write_tornet as write_network_of

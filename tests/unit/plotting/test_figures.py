@@ -22,7 +22,7 @@ from tests.synthetic import Size, gathered, summarized, with_perf_clients, write
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure, figure_files, find_figure
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"

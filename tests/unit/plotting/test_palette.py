@@ -9,19 +9,19 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import level_name, looks, named
+from plotting.drawing.palette import level_name, marks, named
 from torsweep.config.knobs import KNOBS
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9_.]{1,12}", fullmatch=True), min_size=1, max_size=20, unique=True))
 def test_no_two_of_many_levels_look_alike(levels: list[str]) -> None:
-    drawn = looks("refill_interval", levels).values()
+    drawn = marks("refill_interval", levels).values()
     assert len({(one.colour, one.dashes) for one in drawn}) == len(levels), "lines without markers"
-    assert list(looks("options", levels)) == levels
+    assert list(marks("options", levels)) == levels
 
 
 def test_a_level_has_the_look_that_its_knob_states() -> None:
-    stated = KNOBS["refill_interval"].looks
+    stated = KNOBS["refill_interval"].marks
     drawn = Facets.of({"refill_interval": ["5ms", "100ms", "10ms"]}).scales()["color"].values
     assert (drawn["100ms"], drawn["10ms"]) == (stated["100ms"].colour, stated["10ms"].colour)
 

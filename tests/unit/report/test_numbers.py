@@ -30,7 +30,7 @@ from tests.model_comparison import (
 )
 from tests.published_plan import EXPERIMENT, PublishedPlan
 from torsweep.report import gather, render
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import read_shown_summary, summarize, write_summary
 from torsweep.stats.verdicts import read_claims
 

@@ -21,7 +21,7 @@ from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report import SIGNATURE, gather, render
 from torsweep.report.networks import describe_networks
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.likeness import Beside
 from torsweep.stats.measures.summary import MEASURE_MEANS

@@ -15,7 +15,7 @@ from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables, read_provenance
+from torsweep.runsets.plan_tables import PlanTables, read_provenance
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 

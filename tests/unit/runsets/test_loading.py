@@ -15,7 +15,7 @@ from torsweep.engines.table_schema import CIRCUITS
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import import_simulations
-from torsweep.runsets.reading import METADATA_KEY, PlanTables
+from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 TABLES = "tables/refill_sweep/cellsim/2012/ci/main"

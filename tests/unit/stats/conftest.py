@@ -8,7 +8,7 @@ import pytest
 
 from tests.synthetic import gathered, write_sweep
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import Summary, summarize
 
 

@@ -19,7 +19,7 @@ from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
 from torsweep.pipeline.figures import find_figure
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
 from torsweep.stats.claims.records import LatencyShare

@@ -14,7 +14,7 @@ from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.pipeline.figures import find_figure
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)

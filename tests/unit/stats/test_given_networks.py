@@ -13,7 +13,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.summarize import analyse, shown_summary, summarize
 from torsweep.stats.text import era_text, networks_text

@@ -14,7 +14,7 @@ from tests.analyses import analysis_of
 from tests.synthetic import RELAY_BYTES_PER_S, Size, gathered, record_tables, write_sweep
 from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BYTES, WIRE_PACKETS
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
-from torsweep.runsets.reading import METADATA_KEY, PlanTables
+from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import MEASURES, numbers_of_runs

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.streams.curves import curves
 from torsweep.stats.streams.incidence import ENTRY, METRICS, STREAM_COLUMNS, downloads, metric_at

@@ -63,7 +63,7 @@ package.__path__.append(sys.argv[1])
 
 from torsweep.config.experiment import load_experiment
 from torsweep.stats.summarize import summarize
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 
 claim = {"text": "Luck.", "knob": "refill_interval", "test": "lucky"}
 claims = [{**claim, "id": "toy", "luck": 1.0}, {**claim, "id": "other", "luck": -1.0}]

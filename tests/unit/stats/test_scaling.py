@@ -23,7 +23,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure, find_figure
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import t_interval, welch_interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams import scaling

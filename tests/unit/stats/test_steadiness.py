@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.queues import QUEUE_COLUMNS
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from tests.synthetic import Size, gathered, record_tables, with_perf_clients, write_sweep
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
-from torsweep.runsets.reading import PlanTables
+from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.inference.interim import FIRST_SHARE, FIXED

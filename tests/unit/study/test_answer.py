@@ -14,9 +14,9 @@ from torsweep.pipeline.tree import PlanPath
 from torsweep.stats.claims import claims_of
 from torsweep.stats.comparison import Comparison, comparison
 from torsweep.study.answer import ComparisonAnswer, answer_of
-from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
+from torsweep.study.tor_change import Sides, read_change
 from torsweep.study.workload import Workload
 
 COMMAND = "torsweep compare --candidate ../tor@my-branch"

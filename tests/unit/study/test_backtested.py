@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torsweep.study.change import Sides, read_change
 from torsweep.study.effect import backtest_notes
+from torsweep.study.tor_change import Sides, read_change
 
 
 def test_a_change_of_a_class_that_was_predicted_badly_has_its_sentence(tmp_path: Path) -> None:

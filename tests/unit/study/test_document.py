@@ -11,8 +11,8 @@ import yaml
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError, OutputError
 from torsweep.study import named_tor
-from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.document import PATCHES, Setup, Study, make_study
+from torsweep.study.tor_change import Sides, TorChange, read_change
 
 CHECKOUT = Path(__file__).parents[3]
 OPTIONS = {"era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": "free"}

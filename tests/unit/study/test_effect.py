@@ -11,8 +11,8 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
 from torsweep.study import effect
-from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.effect import require_effect
+from torsweep.study.tor_change import Sides, TorChange, read_change
 from torsweep.study.venue import Tornets, read_tornets
 
 CI = load_network_config("ci")

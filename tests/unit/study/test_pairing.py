@@ -7,8 +7,8 @@ import re
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.effect import choose_pairing
+from torsweep.study.tor_change import Sides, TorChange, read_change
 
 
 def _with(tors: dict[str, dict[str, str]]) -> TorChange:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.study import sight
-from torsweep.study.change import Sides, read_change
+from torsweep.study.tor_change import Sides, read_change
 
 HEADER = "engine,network,load,plan,change,kind,metric,statistic,mean,low,high\n"
 

@@ -12,8 +12,8 @@ from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
 from torsweep.study import named_tor, venue, workload
-from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
+from torsweep.study.tor_change import Sides, read_change
 from torsweep.study.venue import Tornets, Venue
 
 

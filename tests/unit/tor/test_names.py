@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 from torsweep.errors import InputError
-from torsweep.study.change import Sides, read_change
+from torsweep.study.tor_change import Sides, read_change
 from torsweep.tor.names import _number, defaults_of, names_in
 
 

@@ -35,8 +35,8 @@ from torsweep.engines.breakdown.passing import (
 )
 from torsweep.engines.breakdown.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
-from torsweep.engines.hosts import address
-from torsweep.engines.paths import PLACES_OF_A_PATH
+from torsweep.engines.circuit_paths import PLACES_OF_A_PATH
+from torsweep.engines.host_files import address
 from torsweep.engines.table_schema import BREAKDOWN, STREAMS, write_table
 from torsweep.network.model import read_network
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torsweep.config.features import CIRCUIT_KEYWORDS
-from torsweep.engines.emulation.directory import LATER_VOTES_S
 from torsweep.engines.emulation.downloads import LoopbackPort
+from torsweep.engines.emulation.process_layout import LATER_VOTES_S
 from torsweep.engines.emulation.processes import POLL_S
 from torsweep.engines.emulation.rights import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError

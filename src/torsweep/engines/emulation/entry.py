@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torsweep.config.knob import BLACK, SOLID, Look
+from torsweep.config.knob import BLACK, SOLID, Mark
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.emulation.rights import (
@@ -56,7 +56,7 @@ ENGINE = Engine(
     versions=lambda: [f"linkem {program_version(require_linkem())}"],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"))},
+    kinds={EMULATION: EngineKind("runs tor in real time", Mark(BLACK, SOLID, "v"))},
     real_time=True,
     note="Real tor on a real kernel. Runs take real time, and cores for themselves.",
     trial=lambda: f"hosts are made by {host_rights().way}",

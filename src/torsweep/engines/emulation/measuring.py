@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torsweep.engines.cost_tables import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.control import ClientFollower, Unfollowed
-from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.downloads import (
     Download,
     DownloadOrder,
@@ -32,11 +32,11 @@ from torsweep.engines.emulation.downloads import (
 )
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import Pace
+from torsweep.engines.emulation.process_layout import ProcessLayout
 from torsweep.engines.emulation.programs import RunningPrograms
-from torsweep.engines.hosts import SERVER_PORT, server_name
+from torsweep.engines.host_files import SERVER_PORT, server_name
 from torsweep.engines.programs import host_programs
 from torsweep.engines.run_spec import RunTraffic
-from torsweep.engines.tor_tables import Cost, cost_of
 from torsweep.network.model import Client
 from torsweep.units import SECOND_NS
 

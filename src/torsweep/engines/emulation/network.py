@@ -31,9 +31,9 @@ from torsweep.engines.emulation.control import (
     open_control,
     wait_s,
 )
-from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.downloads import LoopbackPort, servers_command
 from torsweep.engines.emulation.pace import RelayMeter
+from torsweep.engines.emulation.process_layout import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.processes import (
     POLL_S,
     STALLED_S,
@@ -43,8 +43,8 @@ from torsweep.engines.emulation.processes import (
     some_of,
     until,
 )
+from torsweep.engines.host_files import ONION_FOLDER, SERVER_PORT, SOCKS_PORT, address, onion_keys, paths_text
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
-from torsweep.engines.hosts import ONION_FOLDER, SERVER_PORT, SOCKS_PORT, address, onion_keys, paths_text
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, READY
 from torsweep.tor.program import parse_config

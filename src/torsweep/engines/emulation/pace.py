@@ -21,9 +21,9 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from torsweep.engines.cost_tables import PROC, process_cpu_ns
 from torsweep.engines.emulation.control import Control
-from torsweep.engines.emulation.directory import QUEUES_FILE
-from torsweep.engines.tor_tables import PROC, process_cpu_ns
+from torsweep.engines.emulation.process_layout import QUEUES_FILE
 from torsweep.errors import TorsweepError
 from torsweep.storage import write_text
 

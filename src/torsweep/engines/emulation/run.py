@@ -22,13 +22,15 @@ from torsweep import __version__
 from torsweep.config.features import counted_features
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
+from torsweep.engines.circuit_paths import common_paths
 from torsweep.engines.contract import Say, tor_working_bytes
+from torsweep.engines.cost_tables import costs_frame, resident_bytes, round_trips_frame
 from torsweep.engines.emulation.control import ControlClosed
-from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.downloads import REQUEST_HEADER
 from torsweep.engines.emulation.measuring import MeasuredRun, measure
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import FellBehind
+from torsweep.engines.emulation.process_layout import ProcessLayout, links_document
 from torsweep.engines.emulation.processes import NotReady, ProcessSet, orderly_end
 from torsweep.engines.emulation.read import (
     Links,
@@ -50,7 +52,6 @@ from torsweep.engines.emulation.rights import (
 )
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.host_tors import settings_frame
-from torsweep.engines.paths import common_paths
 from torsweep.engines.programs import keep_files
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, clear_results, read_prepared, write_provenance
 from torsweep.engines.table_schema import (
@@ -65,7 +66,6 @@ from torsweep.engines.table_schema import (
     WIRE,
     write_table,
 )
-from torsweep.engines.tor_tables import costs_frame, resident_bytes, round_trips_frame
 from torsweep.errors import InputError, OutputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions

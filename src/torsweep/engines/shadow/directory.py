@@ -19,8 +19,10 @@ from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
+from torsweep.engines.circuit_paths import drawn_guards
+from torsweep.engines.cost_tables import VEGAS_LOG, logs_round_trips
 from torsweep.engines.draws import client_start_ns, draw
-from torsweep.engines.hosts import (
+from torsweep.engines.host_files import (
     CIRCUIT_PATHS_FILE,
     CONTROL_PORT,
     DIR_PORT,
@@ -39,7 +41,6 @@ from torsweep.engines.hosts import (
     server_name,
     service_lines,
 )
-from torsweep.engines.paths import drawn_guards
 from torsweep.engines.programs import HostProgram, host_programs
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
@@ -69,7 +70,6 @@ from torsweep.engines.shadow.simulate import (
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.traffic import User, client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
-from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
 from torsweep.network.model import (
     LATENCY_FILE,

@@ -10,7 +10,7 @@ import platform
 import re
 from collections.abc import Mapping
 
-from torsweep.config.knob import DOTTED, LONG_DASHED, ORANGE, SKY, Look
+from torsweep.config.knob import DOTTED, LONG_DASHED, ORANGE, SKY, Mark
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
@@ -96,8 +96,8 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={
-        MEASURING: EngineKind("measures round trips", Look(SKY, LONG_DASHED, "D"), has_nagle=False),
-        NOT_MEASURING: EngineKind("measures no round trips", Look(ORANGE, DOTTED, "P"), has_nagle=False),
+        MEASURING: EngineKind("measures round trips", Mark(SKY, LONG_DASHED, "D"), has_nagle=False),
+        NOT_MEASURING: EngineKind("measures no round trips", Mark(ORANGE, DOTTED, "P"), has_nagle=False),
     },
     tools=("shadow", "tgen", "oniontrace"),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",

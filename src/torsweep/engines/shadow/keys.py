@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.hosts import Identities, address, key_torrc, v3_identity
+from torsweep.engines.host_files import Identities, address, key_torrc, v3_identity
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools

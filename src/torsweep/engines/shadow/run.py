@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.engines.contract import Say
+from torsweep.engines.cost_tables import costs_frame
 from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
 from torsweep.engines.programs import keep_files, kept_files
 from torsweep.engines.run_spec import (
@@ -45,10 +46,9 @@ from torsweep.engines.shadow.simulate import (
     read_layout,
 )
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools, require_preflight
-from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
+from torsweep.engines.shadow.tornet_run import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, SETTINGS, write_table
-from torsweep.engines.tor_tables import costs_frame
 from torsweep.errors import InputError
 from torsweep.formats.files import read_json
 from torsweep.network.model import read_latency, read_network

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from torsweep.config.reading import validate
 from torsweep.engines.contract import Say
+from torsweep.engines.host_files import address
 from torsweep.engines.host_tors import HostTors, find_host_tors
-from torsweep.engines.hosts import address
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation

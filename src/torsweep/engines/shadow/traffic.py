@@ -14,7 +14,7 @@ import polars as pl
 
 from torsweep.config.traffic import KINDS, AnyKind
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
-from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT
+from torsweep.engines.host_files import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 
 MOST_DOWNLOADS = 200

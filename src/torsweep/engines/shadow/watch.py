@@ -1,7 +1,7 @@
 """Follows a simulation to its end, or stops it as soon as it cannot succeed; what each of its tors costs.
 
 In: Shadow at work in a folder, and what it says. Out: what it cost, or one line on what failed first;
-``costs.json`` in Shadow's folder: host and :class:`~torsweep.engines.tor_tables.Cost`.
+``costs.json`` in Shadow's folder: host and :class:`~torsweep.engines.cost_tables.Cost`.
 
 The processes that Shadow manages are processes of this machine, each in the folder of its host. Their
 processor time is that of tor's own code, of the shim that Shadow loads into each process, and of the kernel
@@ -22,9 +22,9 @@ from pathlib import Path
 
 from torsweep.config.reading import validate
 from torsweep.engines.contract import Say
+from torsweep.engines.cost_tables import PROC, Cost, cost_of, group_pids, resident_bytes
 from torsweep.engines.shadow.process import ShadowProcess, process_failure, shadow_failure
 from torsweep.engines.shadow.simulate import HOSTS_FOLDER, LEAST_AVAILABLE_BYTES
-from torsweep.engines.tor_tables import PROC, Cost, cost_of, group_pids, resident_bytes
 from torsweep.errors import TorsweepError
 from torsweep.formats.files import read_json
 from torsweep.machine import read_machine

@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from torsweep.runsets.reading import IMPORT, at_levels
+from torsweep.runsets.plan_tables import IMPORT, at_levels
 from torsweep.stats.claims import ClientClaim, ClockStart, Estimand
 from torsweep.stats.claims.downloads import times_between
 from torsweep.stats.claims.judging import (

@@ -20,7 +20,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
-from torsweep.runsets.reading import IMPORT
+from torsweep.runsets.plan_tables import IMPORT
 from torsweep.stats.claims import ClientClaim, ClockStart, Estimand
 from torsweep.stats.claims.judging import (
     Question,

@@ -12,7 +12,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin
 from torsweep.config.tracing import Group, Stage, TracedHost
 from torsweep.config.variant import Level
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cell_times import ANY, TOTAL, cell_times
 from torsweep.stats.claims import Claim, ClientClaim, Share

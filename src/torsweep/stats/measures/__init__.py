@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from torsweep.runsets.reading import IMPORT
+from torsweep.runsets.plan_tables import IMPORT
 from torsweep.stats.statistic import Analysis
 
 ALL = "all"

@@ -19,7 +19,7 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.inference.intervals import (
     exponential,
     log_interval,

@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.config.knobs import network_levels
 from torsweep.config.traffic import KINDS
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS, SHORTEST_S, bands, log_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.config.knobs import network_levels
-from torsweep.runsets.reading import IMPORT, at_levels
+from torsweep.runsets.plan_tables import IMPORT, at_levels
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,

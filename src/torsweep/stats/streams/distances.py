@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.traffic import KINDS
-from torsweep.runsets.reading import REPEAT, SOURCE
+from torsweep.runsets.plan_tables import REPEAT, SOURCE
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,

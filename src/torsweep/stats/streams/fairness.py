@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.inference.intervals import bands, median_interval
 from torsweep.stats.statistic import (
     KIND_COLUMN,

@@ -1,7 +1,7 @@
 """Quantiles and means of each run, and counts of outcomes.
 
-In: the streams of a plan (:meth:`torsweep.runsets.reading.PlanTables.streams`). Out: medians.csv (a row for
-each run) and outcomes.csv (a row for each variant).
+In: the streams of a plan (:meth:`torsweep.runsets.plan_tables.PlanTables.streams`). Out: medians.csv (a row
+for each run) and outcomes.csv (a row for each variant).
 
 Closed-loop clients that are fast download more: the median over downloads is mostly theirs, and
 ``fastest_quarter`` says how much. Two numbers beside it count every client. In the median over clients of

@@ -37,7 +37,7 @@ import polars as pl
 
 from torsweep import seeds
 from torsweep.errors import InputError
-from torsweep.runsets.reading import at_levels
+from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import ENTRY, METRICS, measured_downloads
 from torsweep.units import NANOSECONDS_PER, parse_quantity

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from torsweep.runsets.reading import Provenance, at_levels
+from torsweep.runsets.plan_tables import Provenance, at_levels
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
 from torsweep.stats.queues import QUEUE_COLUMNS, queues_of_runs
 from torsweep.stats.statistic import (

@@ -11,7 +11,7 @@ import pytest
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import known_options
 from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation.directory import ProcessLayout
+from torsweep.engines.emulation.process_layout import ProcessLayout
 from torsweep.engines.emulation.rights import EmulationTools
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic

@@ -12,7 +12,7 @@ from torsweep.engines.emulation.control import (
     AFTER_VOTE_S,
     wait_s,
 )
-from torsweep.engines.emulation.directory import LATER_VOTES_S
+from torsweep.engines.emulation.process_layout import LATER_VOTES_S
 from torsweep.engines.host_tors import CACHED_CONSENSUS, read_consensus, require_consensus
 from torsweep.errors import TorsweepError
 

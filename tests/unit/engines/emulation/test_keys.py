@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from torsweep.engines.emulation.directory import KEPT_S, Identities, ProcessLayout, put_keys
+from torsweep.engines.emulation.process_layout import KEPT_S, Identities, ProcessLayout, put_keys
 from torsweep.errors import OutputError, TorsweepError
 
 ONCE = """

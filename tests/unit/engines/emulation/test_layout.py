@@ -13,7 +13,8 @@ from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.eras import ERAS, tor_settings
 from torsweep.config.tracing import Tracing
-from torsweep.engines.emulation.directory import (
+from torsweep.engines.circuit_paths import PathChooser
+from torsweep.engines.emulation.process_layout import (
     AUTHORITY_LINK_BYTES_PER_S,
     Identities,
     Place,
@@ -21,8 +22,7 @@ from torsweep.engines.emulation.directory import (
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP, settable
-from torsweep.engines.hosts import address, paths_text
-from torsweep.engines.paths import PathChooser
+from torsweep.engines.host_files import address, paths_text
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.network.model import Network
 from torsweep.tor.arti_client import GUARDS_FILE

@@ -6,8 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from torsweep.engines.emulation.directory import QUEUES_FILE
 from torsweep.engines.emulation.pace import RelayMeter
+from torsweep.engines.emulation.process_layout import QUEUES_FILE
 
 DUMPS = """Nov 22 02:36:00.000 [notice] Tor 0.4.9.11 opening new log file.
 Nov 22 02:36:40.000 [info] 8 cells allocated on 9 circuits. 0 cells leaked.

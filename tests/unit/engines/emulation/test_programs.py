@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
-from torsweep.engines.emulation.directory import Identities, ProcessLayout
+from torsweep.engines.emulation.process_layout import Identities, ProcessLayout
 from torsweep.engines.emulation.processes import ProcessEnded, ProcessSet
 from torsweep.engines.emulation.programs import RunningPrograms
 from torsweep.engines.programs import HostProgram

@@ -14,7 +14,6 @@ import pytest
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
-from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.downloads import (
     PROGRESS_STEP_NS,
     REQUEST_HEADER,
@@ -24,6 +23,7 @@ from torsweep.engines.emulation.downloads import (
     request,
 )
 from torsweep.engines.emulation.measuring import Generator
+from torsweep.engines.emulation.process_layout import ProcessLayout
 
 SECOND_NS = 10**9
 PAUSED = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}

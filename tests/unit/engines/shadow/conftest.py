@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import stand_in_tor
 from torsweep.config.experiment import load_experiment
+from torsweep.engines.host_files import Identities
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.hosts import Identities
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from torsweep.engines.cost_tables import Cost, group_pids, resident_bytes
 from torsweep.engines.shadow import run
 from torsweep.engines.shadow import tools as shadow_tools
 from torsweep.engines.shadow.run import read_starts
@@ -19,7 +20,6 @@ from torsweep.engines.shadow.simulate import ShadowSettings, compress_logs
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
-from torsweep.engines.tor_tables import Cost, group_pids, resident_bytes
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 

@@ -18,8 +18,9 @@ from torsweep.config.features import counted_features
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
 from torsweep.engines.cell_ring import RING_FILE, write_cells
-from torsweep.engines.hosts import address
-from torsweep.engines.paths import common_paths
+from torsweep.engines.circuit_paths import common_paths
+from torsweep.engines.cost_tables import VEGAS_LOG, round_trips_frame
+from torsweep.engines.host_files import address
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
 from torsweep.engines.shadow.read.oniontrace import (
@@ -50,7 +51,6 @@ from torsweep.engines.table_schema import (
     STREAMS,
     write_table,
 )
-from torsweep.engines.tor_tables import VEGAS_LOG, round_trips_frame
 from torsweep.errors import InputError
 from torsweep.network.model import read_network
 from torsweep.units import SECOND_NS

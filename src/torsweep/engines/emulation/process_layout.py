@@ -21,9 +21,11 @@ from typing import Any
 from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
 from torsweep.engines.cell_ring import RING_FILE
+from torsweep.engines.circuit_paths import drawn_guards
 from torsweep.engines.contract import Say
+from torsweep.engines.cost_tables import VEGAS_LOG, logs_round_trips
 from torsweep.engines.emulation.tcp import TcpEra
-from torsweep.engines.hosts import (
+from torsweep.engines.host_files import (
     CIRCUIT_PATHS_FILE,
     DIR_PORT,
     ONION_FOLDER,
@@ -41,9 +43,7 @@ from torsweep.engines.hosts import (
     service_lines,
     v3_identity,
 )
-from torsweep.engines.paths import drawn_guards
 from torsweep.engines.run_spec import PROGRAMS_FOLDER, RunSpec
-from torsweep.engines.tor_tables import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.network.model import Client, Host, Network, link_rates
 from torsweep.storage import NO_ROOM, no_room, whole_directory

@@ -11,8 +11,7 @@ import pytest
 
 from tests.small_network import small_network
 from torsweep.config.eras import tor_settings
-from torsweep.engines.table_schema import COSTS, ROUND_TRIPS, validate
-from torsweep.engines.tor_tables import (
+from torsweep.engines.cost_tables import (
     Cost,
     cost_of,
     costs_frame,
@@ -20,6 +19,7 @@ from torsweep.engines.tor_tables import (
     round_trips_frame,
     vegas_log_lines,
 )
+from torsweep.engines.table_schema import COSTS, ROUND_TRIPS, validate
 
 TOLD = "congestion_control_update_circuit_bdp(): CC: Circuit"
 VEGAS = "congestion_control_vegas_log(): CC: TOR_VEGAS"

@@ -18,7 +18,7 @@ from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import ShadowTools
-from torsweep.engines.shadow.tornet import write_tornet_run
+from torsweep.engines.shadow.tornet_run import write_tornet_run
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.tornet import write_tornet as write_network_of

@@ -21,8 +21,8 @@ from stem.util.ed25519 import publickey_unsafe
 from torsweep.config.option_bundle import Role
 from torsweep.config.programs import RULES, filled
 from torsweep.config.traffic import ONION, ONION_SUFFIX, AnyKind
+from torsweep.engines.cost_tables import logs_round_trips, vegas_log_lines
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.tor_tables import logs_round_trips, vegas_log_lines
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network, Relay, Server
 from torsweep.seeds import stream

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
 from torsweep.study import named_tor
-from torsweep.study.change import Sides, read_change
 from torsweep.study.named_tor import name_of_level
+from torsweep.study.tor_change import Sides, read_change
 from torsweep.tor import arti
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.small_network import small_network
 from torsweep.config.option_bundle import Where
-from torsweep.engines.run_tors import hosts_of, hosts_text, split_hosts
+from torsweep.engines.host_choice import hosts_of, hosts_text, split_hosts
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 
