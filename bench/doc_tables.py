@@ -8,7 +8,7 @@ which columns it shows; CSV files; every Markdown file with a block
     <!-- table: NAME -->
     <!-- end -->
 
-Out: the lines between the two marks, in place. With ``--check`` nothing is written, and the exit code is 1
+Out: the lines between the two marks, in place. A table without columns is shown by a link to its file. With ``--check`` nothing is written, and the exit code is 1
 when a document differs. Raises InputError for a block without an entry, an entry without a block, and a
 number that a column cannot show.
 """
@@ -44,12 +44,12 @@ class DocumentTable(Section):
 
     ``columns`` are pairs of a heading and of a text in which ``{name}`` stands for a cell of the CSV and
     ``{name:.2f}`` for one as a number, in the words of Python's format(). ``where`` keeps the rows that have
-    these values.
+    these values. Without columns, a document links to the file.
     """
 
     file: Annotated[str, Field(pattern=r"^[a-z0-9_]+\.csv$")]
     made: Annotated[str, Field(min_length=20)]
-    columns: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    columns: tuple[tuple[str, str], ...] = ()
     where: Mapping[str, str] = {}
 
 
@@ -137,6 +137,7 @@ def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
             if name not in tables:
                 raise InputError("no such table", file=document, key=name, accepted=", ".join(tables))
         shown.update(names)
+        shown |= {name for name, one in tables.items() if not one.columns and f"tables/{one.file})" in text}
         if names:
             found = {name: render(root, name, tables[name]) for name in names}
             yield document, text, _filled(text, found)

@@ -57,6 +57,16 @@ def test_rows_are_chosen_and_numbers_written_as_the_columns_say(tree):
     assert before == after
 
 
+def test_a_table_without_columns_is_a_link(tree):
+    entry = ENTRY[: ENTRY.index("    columns:")]
+    (tree / TABLES / "tables.yaml").write_text(entry)
+    (tree / "README.md").write_text("[The file](docs/tables/speeds.csv) has it.\n")
+    assert list(rewritten(tree)) == []
+    (tree / "README.md").write_text("It is nowhere.\n")
+    with pytest.raises(InputError, match="no document shows this table"):
+        list(rewritten(tree))
+
+
 def test_a_number_that_differs_is_seen(tree):
     (tree / TABLES / "speeds.csv").write_text(ROWS.replace("2.26", "2.46"))
     ((_, before, after),) = rewritten(tree)
