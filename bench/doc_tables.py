@@ -8,9 +8,9 @@ which columns it shows; CSV files; every Markdown file with a block
     <!-- table: NAME -->
     <!-- end -->
 
-Out: the lines between the two marks, in place. A table without columns is shown by a link to its file. With ``--check`` nothing is written, and the exit code is 1
-when a document differs. Raises InputError for a block without an entry, an entry without a block, and a
-number that a column cannot show.
+Out: the lines between the two marks, in place. A table without columns is shown by a link to its file. With
+``--check`` nothing is written, and the exit code is 1 when a document differs. Raises InputError for a block
+without an entry, an entry without a block or link, and a number that a column cannot show.
 """
 
 from __future__ import annotations
