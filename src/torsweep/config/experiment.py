@@ -27,16 +27,7 @@ from torsweep.config.features import FEATURES
 from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, NO_PROGRAMS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
-from torsweep.config.plan import (
-    FEWEST_POINTS,
-    MOST_POINTS,
-    Axis,
-    Grid,
-    KnobRange,
-    Plan,
-    range_settings,
-    ranges_of,
-)
+from torsweep.config.plan import Grid, Plan
 from torsweep.config.programs import Programs, check_times
 from torsweep.config.reading import (
     RefusedValue,
@@ -147,12 +138,8 @@ class Experiment(Section):
     chooses."""
     tracing: Tracing | None = None
     """Whose cells are recorded, and which downloads are followed."""
-    knobs: Annotated[Mapping[str, Axis], Field(min_length=1)]
-    """The knobs and their levels, in the order of figures; every combination is a variant. Numbers can have a
-    range, such as ``{from: 10 ms, to: 1 s, scale: log}``."""
-    points: Annotated[int, Field(strict=True, ge=FEWEST_POINTS, le=MOST_POINTS)] | None = None
-    """How many settings of the knobs with a range are run, besides the baseline's: a Sobol sequence, with the
-    ends of all ranges."""
+    knobs: Annotated[Grid, Field(min_length=1)]
+    """The knobs and their levels, in the order of figures; every combination is a variant."""
     baseline: Mapping[str, Level]
     """One level of each knob: the variant that the others are compared with."""
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
@@ -207,10 +194,8 @@ class Experiment(Section):
             problem = f"{self.name} has no such plan{suggestion(name, self.plan_names)}"
             raise InputError(problem, key="plan", value=name, accepted=", ".join(self.plan_names))
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
-        axes: dict[str, KnobRange | tuple[str, ...]] = {**self.knobs, **changed}
         usual = {**usual_levels(self.era), **self.baseline}
-        settings = range_settings(ranges_of(axes), self.points, self.baseline)
-        return Plan.over(name, axes, settings, usual)
+        return Plan.over(name, {**self.knobs, **changed}, usual)
 
     def variant(self, text: str) -> Variant:
         """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in.
@@ -315,11 +300,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _grids_are_sound(self) -> Self:
-        main = self.plan()
-        if self.points is not None and not main.ranges:
-            problem, accepted = "has no effect: no knob has a range", "{from: LEVEL, to: LEVEL} in knobs"
-            raise RefusedValue(problem, key="points", value=self.points, accepted=accepted)
-        check_grid("knobs", main.knobs, self.names)
+        check_grid("knobs", self.knobs, self.names)
         for name, grid in self.sensitivities.items():
             if name == MAIN_PLAN:
                 raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")

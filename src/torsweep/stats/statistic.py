@@ -20,7 +20,6 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from torsweep import stats
-from torsweep.config.plan import KnobRange
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
@@ -55,8 +54,6 @@ class Analysis:
     settings: Sequence[Levels] = ({},)
     grid: Sequence[Levels] = ()
     """The variants of the plan, whether they have run or not, without what made them."""
-    ranges: Mapping[str, KnobRange] = field(default_factory=dict)
-    """The plan's knobs whose levels are numbers of a range."""
     names: Levels = field(default_factory=dict)
     """What levels are called, where figures do not call them by their own names."""
     design: Design = FIXED

@@ -89,7 +89,6 @@ def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = No
         claims_of(experiment),
         _settings(tables.provenance.knobs, experiment.knobs),
         [dict(variant.levels) for variant in plan.variants],
-        plan.ranges,
         experiment.report.names,
         public=public,
     )

@@ -256,14 +256,6 @@ def read_bundle(torrc: Sequence[str], consensus: Sequence[str], on: str | None) 
     for line in consensus:
         name, _, value = line.partition("=")
         number = parse_scalar(value.strip())
-        low, is_range, high = value.partition("..")
-        if is_range:
-            problem = "is a range, and a comparison has two sides"
-            accepted = (
-                f"name=number; or an experiment with `knobs: {{consensus.{name.strip()}: {{from: {low}, "
-                f"to: {high}}}}}` and `points: 12`; `snakemake -n` says how long that takes"
-            )
-            raise InputError(problem, key="--consensus", value=line, accepted=accepted)
         if isinstance(number, bool) or not isinstance(number, int):
             raise InputError("no whole number", key="--consensus", value=line, accepted="name=number")
         _add(entry.setdefault("consensus", {}), name.strip(), number, "--consensus", line, "name=number")

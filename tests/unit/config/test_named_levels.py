@@ -50,6 +50,14 @@ def test_every_experiment_has_the_bundle_without_options():
     assert dict(plan.baseline.levels)["options"] == "default"
 
 
+def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for():
+    knob = "consensus.cc_vegas_alpha_exit"
+    grid = {"knobs": {knob: [31, 186]}, "baseline": {knob: 186}, "sensitivities": {}}
+    experiment = load_experiment("refill_sweep", {**grid, "claims": []})
+    voted = [experiment.bundle(variant).consensus for variant in experiment.plan().variants]
+    assert voted == [{"cc_vegas_alpha_exit": 31}, {"cc_vegas_alpha_exit": 186}]
+
+
 def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest_name():
     with pytest.raises(
         InputError, match=r"knobs\.options: names nothing .* \(did you mean 'kist_1ms'\?\), go"

@@ -30,8 +30,7 @@ FIGURES = {name: find_figure(name).draw for name in figure_files()}
 OF_PROGRESS = ("stream_progress", "stream_fairness")
 """Figures of experiments with a table of progress, which test_stream_figures.py draws."""
 
-OF_RANGES = ("responses", "effects")
-OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "shares", *OF_RANGES)
+OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "shares")
 OF_ANY_PLAN = [
     name
     for name in FIGURES
@@ -39,7 +38,7 @@ OF_ANY_PLAN = [
 ]
 """Those of traced cells, of followed downloads and of scales are drawn where these are:
 tests/unit/stats/test_cell_times.py, test_breakdown.py and test_scaling.py; those of several sources in
-test_sources_together.py, of ranges in test_responses.py; those of perf clients below."""
+test_sources_together.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 

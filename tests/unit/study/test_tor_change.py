@@ -253,15 +253,6 @@ def test_a_commit_of_artis_repository_is_arti(repository: Path) -> None:
     }
 
 
-def test_a_range_is_refused_with_the_lines_of_an_experiment() -> None:
-    with pytest.raises(InputError) as refusal:
-        read_change(Sides(consensus=("cc_vegas_alpha_exit=31..248",)))
-    line = str(refusal.value)
-    assert "a comparison has two sides" in line
-    assert "`knobs: {consensus.cc_vegas_alpha_exit: {from: 31, to: 248}}`" in line
-    assert "\n" not in line
-
-
 def test_a_legend_has_whole_words_of_a_change_and_its_hosts() -> None:
     change = read_change(Sides(torrc=("KISTSchedRunInterval 100 msec",), on="role=relay"))
     assert change.short_words == change.words == "KISTSchedRunInterval 100 msec on role=relay"
