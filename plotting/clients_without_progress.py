@@ -16,14 +16,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from plotting.drawing.axes import share_text
 from plotting.drawing.facets import MARK, Facets, legend_above
 from plotting.drawing.palette import GREY, canvas, knob_name, level_name, nothing
-from plotting.drawing.source import Source, kind_title
+from plotting.drawing.source import PlanFigure, Source, kind_title
 
-TITLE = "Clients without progress"
-HOW_TO_READ = (
-    "The share of clients that got no payload byte in that time, although they had a download under way or "
-    "never began one. Such a client adds nothing, or one download, to the median over downloads."
-)
-NEEDS = ("measures", "outcomes")
 _SPANS = {
     "clients_stalled": "no byte in\nthe last minute",
     "clients_without_progress": "no byte in the\nmeasured time",
@@ -31,7 +25,7 @@ _SPANS = {
 _ROW_IN = 1.2
 
 
-def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+def _draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     facets = Facets.of(source.knobs)
     points = source.summary("measures").filter(pl.col("measure").is_in(list(_SPANS)))
@@ -79,3 +73,13 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 def _names(facets: Facets) -> dict[str, str]:
     """The levels of the first knob as they stand below the axis."""
     return {level: level_name(level) for level in facets.levels}
+
+
+FIGURE = PlanFigure(
+    "clients_without_progress",
+    "Clients without progress",
+    "The share of clients that got no payload byte in that time, although they had a download under way or "
+    "never began one. Such a client adds nothing, or one download, to the median over downloads.",
+    ("measures", "outcomes"),
+    _draw,
+)

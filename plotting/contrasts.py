@@ -17,17 +17,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from plotting.drawing.facets import Facets, folded, levels_text
 from plotting.drawing.palette import FAINT, GREY, TEXT_WIDTH_IN, canvas, level_name, nothing
-from plotting.drawing.source import Source
+from plotting.drawing.source import PlanFigure, Source
 from torsweep.config.replicates import NO_DIFFERENCE_BELOW
 from torsweep.runsets.plan_tables import SOURCE
 from torsweep.stats.text import SHOWN_METRICS
-
-TITLE = "Contrasts between variants, under each source"
-HOW_TO_READ = (
-    "Each line is a change of one knob: left of one is quicker. Where the intervals of two sources lie on "
-    "the same side of the grey band, the finding survives; on opposite sides, it depends on the source."
-)
-NEEDS = ("contrasts", "outcomes")
 
 MOST_LINES = 12
 """Contrasts in a panel: where a plan has more, those from the baseline's level are drawn."""
@@ -44,7 +37,7 @@ _KEYS = ["knob", "at", "from", "to"]
 _Line = tuple[str, str, str, str]
 
 
-def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+def _draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     if not source.has("contrasts"):
         caption = source.caption("The plan has no two variants that differ in one knob.")
@@ -126,3 +119,13 @@ def _interval(axis: Axes, height: float, ends: tuple[float, float], colour: str,
     for beyond, edge, arrow in ((ends[0] < low, low, "<"), (ends[1] > high, high, ">")):
         if beyond:
             axis.plot(edge, height, arrow, color=colour, markersize=2.4, clip_on=False)
+
+
+FIGURE = PlanFigure(
+    "contrasts",
+    "Contrasts between variants, under each source",
+    "Each line is a change of one knob: left of one is quicker. Where the intervals of two sources lie on "
+    "the same side of the grey band, the finding survives; on opposite sides, it depends on the source.",
+    ("contrasts", "outcomes"),
+    _draw,
+)

@@ -50,7 +50,7 @@ rule summarize:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_key("stats"),
+        source=arguments.summary_source,
         asked=arguments.asked,
         settings=arguments.number_of_networks,
         live_tor=arguments.live_tor,

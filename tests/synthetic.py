@@ -159,7 +159,7 @@ def record_tables(directory: Path) -> None:
 @functools.cache
 def _experiment(name: str, size: Size) -> Experiment:
     measured = f"{size.duration_s - size.warm_up_s} s"
-    return load_experiment(EXPERIMENTS / name, {"warm_up": f"{size.warm_up_s} s", "measured": measured})
+    return load_experiment(name, {"warm_up": f"{size.warm_up_s} s", "measured": measured})
 
 
 def streams(variant: Mapping[str, str], seed: int, size: Size) -> pl.DataFrame:

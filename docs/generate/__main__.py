@@ -1,12 +1,13 @@
 """Write the reference anew: ``python -m docs.generate``.
 
 In: the declarations of configuration, knobs, commands, tables, statistics and figures. Out: the pages of
-``docs/reference`` and ``configs/schema.json``. A test fails while a page differs from what this writes.
+``docs/reference``, a page beside each experiment.yaml that has modules, and ``configs/schema.json``. A test
+fails while a page differs from what this writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from docs.generate.commands import commands_page
@@ -14,6 +15,7 @@ from docs.generate.figures import figures_page
 from docs.generate.keys import experiment_page, network_page, overrides_page, quantiles_page
 from docs.generate.knobs import knobs_page
 from docs.generate.notebook import PAGE, notebook_text
+from docs.generate.own import own_pages
 from docs.generate.schema import schema_text
 from docs.generate.tables import summaries_page, tables_page
 
@@ -42,7 +44,13 @@ def pages() -> Iterator[tuple[Path, str]]:
     written = {name: page() for name, page in PAGES.items()}
     yield NOTEBOOK, notebook_text(PAGE.read_text(encoding="utf-8"))
     for name, lines in {"README": _index(written), **written}.items():
-        yield FOLDER / f"{name}.md", "\n".join([MARK, "", *lines]).rstrip() + "\n"
+        yield FOLDER / f"{name}.md", _text(lines)
+    for file, lines in own_pages():
+        yield SCHEMA.parents[1] / file, _text(lines)
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "\n".join([MARK, "", *lines]).rstrip() + "\n"
 
 
 def _index(written: Mapping[str, list[str]]) -> list[str]:

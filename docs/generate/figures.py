@@ -5,9 +5,11 @@ In: the modules of :mod:`plotting`; the thumbnails of :mod:`docs.generate.thumbn
 
 from __future__ import annotations
 
+from typing import Any
+
 from docs.generate.markdown import prose
 from docs.generate.thumbnails import THUMBNAILS
-from torsweep.pipeline.figures import figure_files, find_figure
+from torsweep.pipeline.figures import figures
 
 
 def figures_page() -> list[str]:
@@ -18,19 +20,16 @@ def figures_page() -> list[str]:
         " needs are [files of the summary](summaries.md)."
     )
     lines = ["# Figures", "", intro, ""]
-    for name in figure_files():
-        lines += _figure(name)
+    for figure in figures().values():
+        lines += figure_lines(figure, "summaries.md")
     return lines
 
 
-def _figure(name: str) -> list[str]:
-    module = find_figure(name)
-    lines = [f"## {name}", "", f"{module.TITLE}. {prose(module.HOW_TO_READ)}", ""]
-    if (THUMBNAILS / f"{name}.png").is_file():
-        path = f"../images/{THUMBNAILS.name}/{name}.png"
-        lines += [f'<img src="{path}" width="320" alt="{module.TITLE}">', ""]
-    return [*lines, f"Needs {', '.join(map(_link, module.NEEDS))}.", ""]
-
-
-def _link(statistic: str) -> str:
-    return f"[{statistic}](summaries.md#{statistic})"
+def figure_lines(figure: Any, summaries: str) -> list[str]:
+    """One figure of a page, with links to the page ``summaries`` of what it needs."""
+    lines = [f"## {figure.name}", "", f"{figure.title}. {prose(figure.how_to_read)}", ""]
+    if summaries and (THUMBNAILS / f"{figure.name}.png").is_file():
+        path = f"../images/{THUMBNAILS.name}/{figure.name}.png"
+        lines += [f'<img src="{path}" width="320" alt="{figure.title}">', ""]
+    needs = (f"[{name}]({summaries}#{name})" if summaries else f"`{name}.csv`" for name in figure.needs)
+    return [*lines, f"Needs {', '.join(needs)}.", ""]

@@ -20,6 +20,7 @@ from torsweep.stats.claims import Claim, ClientClaim, claim_tests
 
 HEADINGS = ("key", "meaning", "accepts", "default")
 CLAIMS = "Claims"
+_COMMON = frozenset(key for kind in (Claim, ClientClaim) for key in kind.model_fields)
 
 
 def experiment_page() -> list[str]:
@@ -29,7 +30,7 @@ def experiment_page() -> list[str]:
         "(../how-to/add-an-experiment.md), [knobs and their levels](knobs.md), [figures](figures.md).",
     ]
     sections = schema()["$defs"]
-    file = _File({**sections["Experiment"], "$defs": sections})
+    file = File({**sections["Experiment"], "$defs": sections})
     lines = ["# Keys of an experiment", "", "".join(intro), ""]
     for name, section in file.sections():
         claim = section.get("properties", {}).get("test")
@@ -44,7 +45,7 @@ def network_page() -> list[str]:
         "`configs/networks/NAME.yaml`, of the checkout or of a study. The key `network` of an experiment"
         " names it."
     )
-    file = _File(TypeAdapter(NetworkConfig).json_schema())
+    file = File(TypeAdapter(NetworkConfig).json_schema())
     lines = ["# Keys of a network", "", intro, ""]
     for name, section in file.sections():
         lines += file.section(name, section)
@@ -60,7 +61,7 @@ def quantiles_page() -> list[str]:
     )
     lines = ["# Keys of a table of quantiles", "", intro, ""]
     for kind in (traffic._Sizes, traffic._Pauses, traffic._Counts):
-        file = _File(TypeAdapter(kind).json_schema())
+        file = File(TypeAdapter(kind).json_schema())
         lines += [f"## {kind.__name__.lstrip('_')}", "", *file.table(file.schema)]
     return lines
 
@@ -71,7 +72,7 @@ def overrides_page() -> list[str]:
         "`snakemake TARGET --config KEY=VALUE …` or `make TARGET CONFIG='KEY=VALUE …'`. What is left out is"
         " as the experiment says."
     )
-    file = _File(TypeAdapter(Overrides).json_schema())
+    file = File(TypeAdapter(Overrides).json_schema())
     rows = file.table(file.schema)
     lines = ["# Keys of `--config`", "", intro, "", *rows]
     for name, section in file.sections():
@@ -80,7 +81,7 @@ def overrides_page() -> list[str]:
     return lines
 
 
-class _File:
+class File:
     """A schema, and where its sections stand in a file."""
 
     def __init__(self, schema: Schema) -> None:
@@ -154,15 +155,19 @@ class _File:
         )
 
 
-def _claims(file: _File) -> list[str]:
+def _claims(file: File) -> list[str]:
     """The keys that all claims have, then each test with its own."""
-    common = {key: field for kind in (Claim, ClientClaim) for key, field in kind.model_fields.items()}
     lines = [f"## {CLAIMS}", "", "Every claim has these keys; `kind` is for claims about downloads.", ""]
-    first = next(part for part in file.parts.values() if common.keys() <= part.get("properties", {}).keys())
-    chosen = {key: schema for key, schema in first["properties"].items() if key in common}
+    first = next(part for part in file.parts.values() if part.get("properties", {}).keys() >= _COMMON)
+    chosen = {key: schema for key, schema in first["properties"].items() if key in _COMMON}
     lines += file.table({"properties": chosen, "required": first["required"]})
-    for test in claim_tests():
-        section = file.parts[test.__name__]
-        own = file.table(section, frozenset({*common, "test"}))
-        lines += [f"### {test.test_name()}", "", sentence(section["description"]), "", *own]
+    for test in claim_tests().values():
+        lines += test_lines(file, test, "###")
     return lines
+
+
+def test_lines(file: File, test: type[Claim], heading: str) -> list[str]:
+    """A test of claims with the keys that others lack."""
+    section = file.parts[test.__name__]
+    own = file.table(section, _COMMON | {"test"})
+    return [f"{heading} {test.test_name()}", "", sentence(section["description"]), "", *own]

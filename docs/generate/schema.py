@@ -15,7 +15,9 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import engine_names
-from torsweep.stats.claims import claims_model
+from torsweep.stats.claims import claim_tests, claims_model
+
+OWN_TEST = "OwnTest"
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -28,6 +30,8 @@ def schema() -> dict[str, Any]:
     sections = document["$defs"]
     keys = sections["Experiment"]["properties"]
     keys["claims"]["items"] = sections.pop(claims.__name__)["properties"]["claims"]["items"]
+    sections[OWN_TEST] = _own_test()
+    keys["claims"]["items"]["oneOf"].append({"$ref": f"#/$defs/{OWN_TEST}"})
     keys["engines"]["items"] = {"type": "string", "enum": list(engine_names())}
     return {
         "$schema": DIALECT,
@@ -39,6 +43,13 @@ def schema() -> dict[str, Any]:
             for knob in KNOBS.values()
         },
     }
+
+
+def _own_test() -> dict[str, Any]:
+    """A claim whose test is in a module beside the experiment.yaml: its keys are that module's."""
+    common = ["id", "text", "knob", "test"]
+    properties = {"test": {"type": "string", "not": {"enum": list(claim_tests())}}}
+    return {"type": "object", "required": common, "properties": properties}
 
 
 def schema_text() -> str:

@@ -45,8 +45,13 @@ def summaries_page() -> list[str]:
         "",
     ]
     for statistic in statistics().values():
-        lines += [f"## {statistic.name}", "", _of_statistic(statistic), "", *_statistic_columns(statistic)]
+        lines += statistic_lines(statistic)
     return lines
+
+
+def statistic_lines(statistic: Statistic) -> list[str]:
+    """One file of a summary."""
+    return [f"## {statistic.name}", "", _of_statistic(statistic), "", *_statistic_columns(statistic)]
 
 
 def _columns(schema: TableSchema) -> list[str]:

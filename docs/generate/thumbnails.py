@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from torsweep.pipeline.figures import figure_files
+from torsweep.pipeline.figures import figures
 
 THUMBNAILS = Path(__file__).parents[1] / "images" / "thumbnails"
 WIDTH_PX = 480
@@ -33,7 +33,7 @@ def shrink(figure: Path, out: Path) -> None:
 def main(folders: Sequence[str]) -> None:
     """Make the thumbnails that ``folders`` have figures for, and name the figures without one."""
     THUMBNAILS.mkdir(exist_ok=True)
-    names = list(figure_files())
+    names = list(figures())
     for name in names:
         found = [file for folder in folders for file in sorted(Path(folder).rglob(f"{name}.png"))]
         if found:

@@ -21,7 +21,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.plan_tables import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness, likeness
-from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan, statistics
+from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, Statistic, origin_of, read_plan, statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.streams.perf import PERF_PREFIX
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
@@ -64,11 +64,14 @@ class Source:
 
     def has(self, name: str) -> bool:
         """Whether the plan has the summary ``name``.csv; one without rows has no file."""
-        return (self.summaries / statistics()[name].file).is_file()
+        return (self.summaries / self._statistic(name).file).is_file()
+
+    def _statistic(self, name: str) -> Statistic:
+        return statistics(self.provenance.experiment)[name]
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv, which may have no rows; InputError where such a plan has none."""
-        statistic = statistics()[name]
+        statistic = self._statistic(name)
         if statistic.applies(self.provenance) and not self.has(name):
             return statistic.as_frame([], self.provenance.knobs)
         frame = statistic.read(self.summaries)
@@ -184,20 +187,22 @@ def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
 
 @dataclass(frozen=True)
 class PlanFigure:
-    """A figure of a family, with the four names that the module of a single figure has."""
+    """A figure: its ``name`` in an experiment.yaml, its ``title``, ``how_to_read`` it, the summaries that it
+    ``needs``, and ``draw``, which returns the figure, its points and its caption."""
 
-    TITLE: str
-    HOW_TO_READ: str
-    NEEDS: tuple[str, ...]
+    name: str
+    title: str
+    how_to_read: str
+    needs: tuple[str, ...]
     draw: Callable[[Source], Drawn]
 
 
-def draw_plan(drawn: Any, summaries: Path, out: Path, *, captions: bool = False) -> None:
-    """Draw a figure, a module or a :class:`PlanFigure`: ``out``.pdf, .png, .csv and, with its caption, .txt.
+def draw_plan(drawn: PlanFigure, summaries: Path, out: Path, *, captions: bool = False) -> None:
+    """Draw a figure: ``out``.pdf, .png, .csv and, with its caption, .txt.
 
     Without ``captions`` below them, figures say what made them, and on how many networks.
     """
     source = Source(summaries)
     with style(None if captions else source.made_by()), named(source.names()):
         figure, points, caption = drawn.draw(source)
-        save(figure, points, caption, source.origin(), out, drawn.TITLE, drawn.HOW_TO_READ)
+        save(figure, points, caption, source.origin(), out, drawn.title, drawn.how_to_read)

@@ -170,14 +170,19 @@ def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
     return levels_text({knob: variant[knob] for knob in varying if knob != but})
 
 
-FIGURES = {
-    "differences": PlanFigure(
-        "Differences from the baseline", how_to_read(), ("differences", "outcomes"), draw_differences
+FIGURES = (
+    PlanFigure(
+        "differences",
+        "Differences from the baseline",
+        how_to_read(),
+        ("differences", "outcomes"),
+        draw_differences,
     ),
-    "perf_differences": PlanFigure(
+    PlanFigure(
+        "perf_differences",
         "Differences from the baseline, perf clients",
         how_to_read(),
         ("perf_differences", "perf_outcomes", "outcomes"),
         partial(draw_perf, draw=draw_differences),
     ),
-}
+)

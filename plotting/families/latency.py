@@ -206,8 +206,9 @@ def _latency_waterfall(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-FIGURES = {
-    "latency_breakdown": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "latency_breakdown",
         "Where the first byte waits",
         "The mean time to the first byte of followed downloads, by what they waited for at each moment. The "
         "parts of a download add up to its time exactly. Time in a queue is the queue's, whatever made the "
@@ -215,7 +216,8 @@ FIGURES = {
         ("breakdown_groups", "outcomes"),
         _latency_breakdown,
     ),
-    "latency_percentiles": PlanFigure(
+    PlanFigure(
+        "latency_percentiles",
         "Where fast and slow downloads wait",
         "Each bar shows what the first byte waited for in downloads between two percentiles of the time to "
         "first byte. The parts that grow from left to right make slow downloads slow. The number above a "
@@ -223,18 +225,20 @@ FIGURES = {
         ("breakdown_groups", "outcomes"),
         _latency_percentiles,
     ),
-    "latency_over_time": PlanFigure(
+    PlanFigure(
+        "latency_over_time",
         "Where the first byte waits, over time",
         "What the first byte waited for, by when the download was opened, in steps of ten seconds, on the "
         "first network. A part that comes in bursts shows as peaks of its colour.",
         ("breakdown_time", "outcomes"),
         _latency_over_time,
     ),
-    "latency_waterfall": PlanFigure(
+    PlanFigure(
+        "latency_waterfall",
         "One download, piece by piece",
         "The time to first byte of one download (the median one of the first network) in pieces, each at the "
         "place where it was spent. Time runs to the right.",
         ("breakdown_path", "outcomes"),
         _latency_waterfall,
     ),
-}
+)

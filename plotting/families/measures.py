@@ -21,7 +21,7 @@ from torsweep.network.model import POSITIONS
 from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.measures import ALL
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
-from torsweep.stats.measures.summary import MEASURES, group_text
+from torsweep.stats.measures.summary import group_text, measures_of
 
 _LINE_IN, _TICKS_IN = 0.17, 0.26
 _POINTS = " (points)"
@@ -36,7 +36,7 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """How measures differ from the baseline, as a forest plot."""
     baseline, facets = source.baseline(), Facets.of(source.knobs)
     held = {knob: baseline[knob] for knob in facets.rows[0]}
-    points = at_levels(_drawn(source.summary("measure_differences")), held)
+    points = at_levels(_drawn(source), held)
     varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
     shown = [f"Only {levels_text(held)} is shown."] * bool(held)
     caption = source.caption(
@@ -78,13 +78,14 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _drawn(points: pl.DataFrame) -> pl.DataFrame:
+def _drawn(source: Source) -> pl.DataFrame:
     """The rows that are drawn, with their topic and the name of their line; shares as parts.
 
     The relays of a position alone stand only in the table.
     """
-    names = {name: one for name, one in MEASURES.items() if one.drawn}
-    drawn = points.filter(
+    known = measures_of(source.provenance.experiment)
+    names = {name: one for name, one in known.items() if one.drawn}
+    drawn = source.summary("measure_differences").filter(
         pl.col("measure").is_in(list(names)),
         ~pl.col("group").is_in(POSITIONS),
         pl.col("change").is_not_null(),
@@ -216,8 +217,9 @@ def _thing(distribution: str, group: str) -> str:
     return f"{of_kind}{DISTRIBUTIONS[distribution].thing}"
 
 
-FIGURES = {
-    "measures": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "measures",
         "Measures against the baseline",
         "Each measure against the baseline, paired by network: a mark is the mean change, its line the 95 % "
         "interval. If the line crosses zero, the measure may have risen or fallen. By chance alone, about "
@@ -225,7 +227,8 @@ FIGURES = {
         ("measure_differences", "outcomes"),
         _measures,
     ),
-    "measure_cdfs": PlanFigure(
+    PlanFigure(
+        "measure_cdfs",
         "Build times, round trips, goodput and utilisation",
         "A point of a curve is the share of circuits, downloads or relays that are at or below that value: "
         "for times, further left is faster; for goodput, further right. Circuits that failed and downloads "
@@ -233,4 +236,4 @@ FIGURES = {
         ("distributions", "outcomes"),
         _measure_cdfs,
     ),
-}
+)

@@ -65,8 +65,9 @@ def _window_over_time(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-FIGURES = {
-    "relay_queues": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "relay_queues",
         "Cells that wait in relays",
         "The longest circuit queues of each second, at the median relay and at the relay of the ninth "
         "decile. They show where time is lost, and whether the network had settled when the measurement "
@@ -74,11 +75,12 @@ FIGURES = {
         ("queues", "outcomes"),
         _relay_queues,
     ),
-    "window_over_time": PlanFigure(
+    PlanFigure(
+        "window_over_time",
         "Windows and round trips over time",
         "The congestion windows of circuits and their round trips as exits see them, at the median and at "
         "the ninth decile. If the round trip grows with the window, cells only wait longer in queues.",
         ("windows", "outcomes"),
         _window_over_time,
     ),
-}
+)

@@ -175,8 +175,9 @@ def _scale_spread(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points.drop_nulls("spread"), caption
 
 
-FIGURES = {
-    "scale_effect": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "scale_effect",
         "Effects against the scale of the network",
         "Each point is the change of a time when one knob changes, on networks of one scale: below zero is "
         "quicker. Where the points are level, scaling down does not change the answer; where they rise or "
@@ -185,7 +186,8 @@ FIGURES = {
         ("scale_contrasts", "outcomes"),
         _scale_effect,
     ),
-    "scale_spread": PlanFigure(
+    PlanFigure(
+        "scale_spread",
         "Spread between networks against their scale",
         "Each point is the standard deviation, between networks, of the change that a network shows. Along "
         "the grey line it falls as one over the square root of the scale: then ten small networks say as "
@@ -194,4 +196,4 @@ FIGURES = {
         ("scale_contrasts", "outcomes"),
         _scale_spread,
     ),
-}
+)

@@ -243,29 +243,37 @@ def _closeup(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-FIGURES = {
-    "ttfb_cdf": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "ttfb_cdf",
         "Time to first byte",
         how_to_read("first"),
         ("curves", "outcomes"),
         partial(draw_metric, metric="ttfb"),
     ),
-    "ttlb_cdf": PlanFigure(
-        "Time to last byte", how_to_read("last"), ("curves", "outcomes"), partial(draw_metric, metric="ttlb")
+    PlanFigure(
+        "ttlb_cdf",
+        "Time to last byte",
+        how_to_read("last"),
+        ("curves", "outcomes"),
+        partial(draw_metric, metric="ttlb"),
     ),
-    "perf_ttfb_cdf": PlanFigure(
+    PlanFigure(
+        "perf_ttfb_cdf",
         "Time to first byte, perf clients",
         how_to_read("first"),
         ("perf_curves", "perf_outcomes", "outcomes"),
         partial(draw_perf, draw=partial(draw_metric, metric="ttfb")),
     ),
-    "perf_ttlb_cdf": PlanFigure(
+    PlanFigure(
+        "perf_ttlb_cdf",
         "Time to last byte, perf clients",
         how_to_read("last"),
         ("perf_curves", "perf_outcomes", "outcomes"),
         partial(draw_perf, draw=partial(draw_metric, metric="ttlb")),
     ),
-    "ttfb_closeup": PlanFigure(
+    PlanFigure(
+        "ttfb_closeup",
         "Time to first byte, the first seconds",
         "The shares of downloads that have their first byte, on a linear axis: above by the time from the "
         "opening of the SOCKS connection, below by that from the request, as OnionPerf and tornettools "
@@ -274,4 +282,4 @@ FIGURES = {
         ("closeup", "outcomes"),
         _closeup,
     ),
-}
+)

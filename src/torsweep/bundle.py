@@ -25,12 +25,14 @@ from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
 from torsweep.formats.files import MIB, read_bytes, read_json
-from torsweep.home import CHECKOUT, find
+from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.model import NETWORK_FILE, Network, read_network
-from torsweep.pipeline.figures import FIGURES_DIRECTORY
+from torsweep.pipeline.made_with import MADE_WITH, made_with, made_with_text
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.runsets.plan_tables import PlanTables, Provenance
+from torsweep.source_keys import source_files
 from torsweep.stats.likeness import own_public_tor
+from torsweep.stats.listing import own_modules
 from torsweep.stats.statistic import origin_of, read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import (
@@ -147,7 +149,7 @@ def _provenance(
             {"seed": network.seed, "network_sha256": sha256, "config": network.config}
             for sha256, network in sorted(networks.items(), key=lambda entry: (entry[1].seed, entry[0]))
         ],
-        "published_with": {"versions": dict(versions()), "machine": dict(machine())},
+        "published_with": {**made_with(), "versions": dict(versions()), "machine": dict(machine())},
         "runs": [
             {"variant": dict(run.variant), "seed": run.seed, **read_json(directory / PROVENANCE_FILE)}
             for run, directory in zip(runs, directories, strict=True)
@@ -190,17 +192,17 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `tables/`: every download of every run, and what each relay did, as Parquet
 - `experiment.yaml`: the question, the knobs and the claims
 - `provenance.json`: versions, networks, and what each run says about itself
-- `study/`: what repeats it: experiment, networks' configuration, sources, patches, figures of its own
+- `study/`: what repeats it: the experiment with its modules, networks' configuration, sources, patches
 - `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 
-To make it again with torsweep {__version__}, in the folder `study`{first}
+To make it again with torsweep {__version__} (another one says so), in the folder `study`{first}
 {listed}
     {repeat_command(overrides, origin.experiment)}
 """
 
 
-_OWN = {FIGURES_DIRECTORY: "*.py", ERAS_DIRECTORY: "*.yaml", Path("topologies"): "*/*"}
+_OWN = {ERAS_DIRECTORY: "*.yaml", Path("topologies"): "*/*"}
 """Files that a study may have in place of those that ship."""
 
 
@@ -216,12 +218,12 @@ def write_study_of(
         EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE: portable_experiment(experiment),
         NETWORKS_DIRECTORY / f"{network}.yaml": portable_network(network),
     }
-    texts = {Path(file): text for file, text in shared_texts().items()}
+    texts = {MADE_WITH: made_with_text()} | {Path(file): text for file, text in shared_texts().items()}
     for name_of, text in (texts | {file: one.text for file, one in documents.items()}).items():
         place = folder / name_of
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    files: dict[Path, Path | Commit] = {file: file for file in _own_files()}
+    files: dict[Path, Path | Commit] = {file: file for file in (*_own_files(), *_of_experiment(name))}
     if live_tor is not None:
         files[Path(live_tor.name)] = live_tor
     for document in documents.values():
@@ -234,6 +236,15 @@ def write_study_of(
         else:
             shutil.copyfile(find(source), place)
     return [what for document in documents.values() for what in document.missing]
+
+
+def _of_experiment(name: str) -> Iterator[Path]:
+    """What stands beside the experiment.yaml of ``name``, and the modules of other experiments it imports."""
+    folder = EXPERIMENTS_DIRECTORY / name
+    whole = [file for file in find_all(folder, "**/*") if file.is_file() and "__pycache__" not in file.parts]
+    imported = (Path(file) for file in source_files(*own_modules(name)))
+    modules = (file for file in imported if file.is_relative_to(EXPERIMENTS_DIRECTORY))
+    yield from sorted({*modules, *(Path(shown(file)) for file in whole)} - {folder / EXPERIMENT_FILE})
 
 
 def _own_files() -> Iterator[Path]:

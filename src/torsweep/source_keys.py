@@ -73,7 +73,7 @@ def source_files(*names: str) -> dict[str, Path]:
 
 
 def _place(name: str) -> Path:
-    """Figures may be the user's own; the working directory comes first."""
+    """Modules of experiments may be the user's own: the working directory comes first."""
     return _PACKAGE.parent / name if name.startswith("torsweep/") else find(Path(name))
 
 
@@ -91,7 +91,7 @@ def _loaded(name: str, file: Path) -> tuple[str, ...]:
     modules = [
         module
         for imported in _imports(tree)
-        if imported.split(".")[0] in ("torsweep", "plotting")
+        if imported.split(".")[0] in ("torsweep", "plotting", "experiments")
         for module in _modules(imported)
     ]
     beside = name.rpartition("/")[0]

@@ -9,16 +9,10 @@ from torsweep.config.network import load_network_config, network_path
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.sampling import input_paths, sample_network
-from torsweep.pipeline.figures import figure_files, find_figure, require_figure
+from torsweep.pipeline.figures import figures
 from torsweep.tor.series import read_series
 
 SHIPPED = Path("experiments/refill_sweep/experiment.yaml")
-FIGURE = """TITLE = "Notes"
-HOW_TO_READ = "Notes are to be read."
-NEEDS = ('outcomes',)
-def draw(source):
-    pass
-"""
 
 
 @pytest.fixture
@@ -49,7 +43,7 @@ def test_a_study_finds_what_ships(study):
         == network_path("ci")
         == CHECKOUT / "configs/networks/ci.yaml"
     )
-    assert "ttfb_cdf" in figure_files()
+    assert "ttfb_cdf" in figures()
     assert read_series().patches
     assert shown(find(SHIPPED)) == str(SHIPPED)
 
@@ -71,46 +65,6 @@ def test_names_are_those_of_the_study_and_those_that_ship(study):
     with pytest.raises(InputError, match=r"accepted: .*laptop, live, live_2019, mesh, own_rates, paper"):
         _own("configs/networks/mesh.yaml", of="configs/networks/ci.yaml")
         load_network_config("none")
-
-
-def test_a_figure_of_ones_own_stands_beside_those_that_ship(study):
-    file = Path("plotting/notes.py")
-    file.parent.mkdir()
-    file.write_text(FIGURE)
-    assert {"notes", "ttfb_cdf"} <= set(figure_files())
-    assert find_figure("notes").NEEDS == ("outcomes",)
-    assert find_figure("ttfb_cdf").NEEDS == ("curves", "outcomes")
-    with pytest.raises(InputError, match=r"^is no figure \(did you mean 'notes'\?\), got 'note'; accepted: "):
-        require_figure("note")
-
-
-def test_a_figure_of_ones_own_takes_the_place_of_one_in_a_family_and_no_other(study):
-    Path("plotting").mkdir()
-    for name in ("ttfb_cdf", "times"):
-        Path(f"plotting/{name}.py").write_text(FIGURE)
-    found = {name: find_figure(name).NEEDS for name in ("ttfb_cdf", "times", "ttlb_cdf")}
-    assert found == {"ttfb_cdf": ("outcomes",), "times": ("outcomes",), "ttlb_cdf": ("curves", "outcomes")}
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "right", "said"),
-    [
-        ("mine_a", "TITEL", "TITLE", r"plotting/mine_a.py: lacks TITLE \(did you mean 'TITEL'\?\)"),
-        ("mine_b", "(source)", "(source):", r"plotting/mine_b.py: line 4: SyntaxError: expected ':'"),
-        (
-            "mine_c",
-            "outcome",
-            "('outcomes',)",
-            r"plotting/mine_c.py: line 3: NameError: name 'outcome'",
-        ),
-    ],
-)
-def test_a_mistake_in_a_figure_of_ones_own_is_told_with_its_place(study, name, wrong, right, said):
-    file = Path(f"plotting/{name}.py")
-    file.parent.mkdir()
-    file.write_text(FIGURE.replace(right, wrong))
-    with pytest.raises(InputError, match=said):
-        find_figure(name)
 
 
 def test_a_series_of_ones_own_stands_for_the_one_that_ships(study):

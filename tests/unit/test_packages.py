@@ -46,13 +46,13 @@ def test_an_installed_torsweep_finds_what_it_carries(installed, tmp_path):
     script = (
         "from torsweep.home import CHECKOUT, SHIPPED\n"
         "from torsweep.config.experiment import experiment_names\n"
-        "from torsweep.pipeline.figures import figure_files\n"
+        "from torsweep.pipeline.figures import figures\n"
         "from torsweep.config.network import load_network_config\n"
         "from torsweep.network.sampling import input_paths\n"
         "from torsweep.tor.series import read_series\n"
         "assert CHECKOUT == SHIPPED\n"
         "assert all(path.is_file() for path in input_paths(load_network_config('ci')).values())\n"
-        "print(CHECKOUT, *experiment_names(), *figure_files(), len(read_series().patches))\n"
+        "print(CHECKOUT, *experiment_names(), *figures(), len(read_series().patches))\n"
     )
     found = _python(installed, tmp_path, "-c", script).split()
     assert found[0] == str(installed / "torsweep/shipped")

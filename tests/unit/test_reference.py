@@ -8,16 +8,17 @@ from PIL import Image, ImageDraw
 from docs.generate.__main__ import FOLDER, NOTEBOOK, SCHEMA, pages
 from docs.generate.thumbnails import WIDTH_PX, shrink
 
+ROOT = SCHEMA.parents[1]
+
 
 @pytest.fixture(scope="module")
 def generated() -> dict[str, str]:
-    return {file.name: text for file, text in pages()}
+    return {str(file.relative_to(ROOT)): text for file, text in pages()}
 
 
 def test_the_committed_pages_are_up_to_date(generated):
-    committed = {
-        file.name: file.read_text(encoding="utf-8") for file in (*FOLDER.glob("*.md"), NOTEBOOK, SCHEMA)
-    }
+    files = (*FOLDER.glob("*.md"), *ROOT.glob("experiments/*/reference.md"), NOTEBOOK, SCHEMA)
+    committed = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
     assert committed == generated, "out of date: run `make reference`"
 
 

@@ -25,12 +25,13 @@ from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.builds import marker
-from torsweep.pipeline.figures import figure_files
+from torsweep.pipeline.figures import figure_module
 from torsweep.pipeline.paths import Paths, called_by_rules
 from torsweep.pipeline.tree import parse_network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.plan_tables import SOURCES_JOINED_BY
 from torsweep.source_keys import sources_key
+from torsweep.stats.summarize import analysis_modules
 from torsweep.tor.torrc import told_to_tor
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
@@ -202,8 +203,13 @@ class Arguments:
         return "" if file is None else str(file)
 
     def figure_source(self, wildcards: Any) -> str:
-        """The key of what drawing a figure executes."""
-        return _source_key(str(figure_files()[wildcards.figure]), "plotting/drawing/source.py")
+        """The key of what drawing a figure executes: its module, and what figures share."""
+        module = figure_module(wildcards.figure, wildcards.experiment)
+        return _source_key(module, "plotting/drawing/source.py")
+
+    def summary_source(self, wildcards: Any) -> str:
+        """The key of what summarizing executes: shared statistics and claims, and those of the experiment."""
+        return _source_key("torsweep/stats", *analysis_modules(wildcards.experiment))
 
     def captions(self, wildcards: Any) -> bool:
         """Whether figures have their captions below them."""

@@ -19,7 +19,7 @@ from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all
-from torsweep.pipeline.figures import find_figure, require_figure
+from torsweep.pipeline.figures import require_figure
 from torsweep.stats.claims import claims_of
 from torsweep.stats.statistic import statistics
 from torsweep.storage.folders import EXPERIMENT_FILE
@@ -100,18 +100,18 @@ def require_answerable(experiment: Experiment) -> None:
 
 
 def _require_figures(experiment: Experiment) -> None:
-    for position, figure in enumerate(experiment.figures):
+    known = statistics(experiment.name)
+    for position, name in enumerate(experiment.figures):
         key = f"figures[{position}]"
-        require_figure(figure, experiment.file, key)
-        for name in find_figure(figure).NEEDS:
-            if name not in statistics():
-                accepted = ", ".join(statistics())
-                raise InputError(f"figure {figure} needs what is no statistic", value=name, accepted=accepted)
-            rests_on = statistics()[name].rests_on
+        for needed in require_figure(name, experiment.name, experiment.file, key).needs:
+            if needed not in known:
+                accepted = ", ".join(known)
+                raise InputError(f"figure {name} needs what is no statistic", value=needed, accepted=accepted)
+            rests_on = known[needed].rests_on
             if rests_on == "source" or rests_on == "import":
                 problem = "is drawn where several engines play a plan, without being listed"
-                raise RefusedValue(problem, key=key, value=figure)
-            experiment.require_record(rests_on, key, figure)
+                raise RefusedValue(problem, key=key, value=name)
+            experiment.require_record(rests_on, key, name)
 
 
 def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:

@@ -33,6 +33,7 @@ from torsweep.engines.selection import AUTO_ENGINE, choose_engine
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
+from torsweep.pipeline.made_with import other_torsweep
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage import FULL_BYTES, NO_ROOM, free_bytes, no_room
@@ -72,6 +73,8 @@ def start(paths: Paths, workflow: Any) -> None:
     try:
         Slots.of(workflow).require()
         hold_folder(RESULTS)
+        if other := other_torsweep():
+            _say(other)
         planned = _announce(paths, workflow)
         tell = hold_machine(_say) if planned.real_time and workflow.local_exec else None
         _follow(planned, workflow, tell or (lambda left_s: None))

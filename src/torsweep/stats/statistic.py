@@ -1,31 +1,27 @@
 """What a statistic is, and which there are.
 
 A statistic is one CSV file of a summary: its columns, how it is worked out from the tables of a plan, and how
-it reads in summary.md. A module below :mod:`torsweep.stats` that has a :class:`Statistic` at its top level
-adds it; nothing else lists statistics.
+it reads in summary.md. :mod:`torsweep.stats.listing` finds them.
 
 In: an :class:`Analysis`, which is what statistics and claims are worked out from. Out: frames.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import polars as pl
 
-from torsweep import stats
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
 from torsweep.runsets.plan_tables import REPEAT, SOURCE, Dimension, PlanTables, Provenance
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
+from torsweep.stats.listing import by_name, values
 from torsweep.stats.text import TextTable
 from torsweep.storage import verify_folder, whole_file
 
@@ -222,15 +218,10 @@ def mean_and_band(meaning: str, name: str) -> Columns:
     return numbers(f"{meaning}: mean over networks and 95 % interval", name, f"{name}_low", f"{name}_high")
 
 
-@cache
-def statistics() -> Mapping[str, Statistic]:
-    """Every statistic by its name, in the order of names."""
-    by_name: dict[str, Statistic] = {}
-    for module in pkgutil.walk_packages(stats.__path__, f"{stats.__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, Statistic) and by_name.setdefault(value.name, value) is not value:
-                raise InputError("two statistics have this name", value=value.name)
-    return dict(sorted(by_name.items()))
+def statistics(experiment: str = "") -> Mapping[str, Statistic]:
+    """Every statistic by its name, in the order of names: the shared ones, and those of ``experiment``."""
+    found = (value for value in values(experiment) if isinstance(value, Statistic))
+    return by_name("statistics", ((statistic.name, statistic) for statistic in found))
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

@@ -22,10 +22,12 @@ from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.files import read_json
 from torsweep.runsets.plan_tables import DIMENSIONS, SOURCE, PlanTables, Provenance
-from torsweep.stats.claims import claims_of
+from torsweep.stats.claims import Claim, claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison
 from torsweep.stats.inference.interim import Design, read_looks, record_look
+from torsweep.stats.listing import module_file, own_modules, told_with_its_line, values_in_modules
+from torsweep.stats.measures import Measure
 from torsweep.stats.statistic import (
     BASELINE,
     CLAIMS_FILE,
@@ -35,6 +37,7 @@ from torsweep.stats.statistic import (
     SUMMARY_TABLES,
     SUMMARY_TEXT,
     Analysis,
+    Statistic,
     statistics,
     write_csv,
 )
@@ -113,6 +116,7 @@ def summarize(
     return summary_of(analysis)
 
 
+@told_with_its_line()
 def make_summary(
     tables: PlanTables, experiment: Experiment, out: Path, public: Path | None = None
 ) -> Summary:
@@ -130,7 +134,7 @@ def make_summary(
 def summary_of(analysis: Analysis) -> Summary:
     """Every statistic that applies to ``analysis``."""
     frames = {}
-    for name, statistic in statistics().items():
+    for name, statistic in statistics(analysis.provenance.experiment).items():
         frame = statistic.frame(analysis) if statistic.applies(analysis.provenance) else None
         if frame is not None:
             frames[name] = frame
@@ -142,7 +146,8 @@ def write_summary(summary: Summary, out: Path) -> None:
     own_folder(out, SUMMARIES_FOLDER)
     for left in out.glob("*.csv"):
         left.unlink()
-    files = {name: statistics()[name].file for name, frame in summary.frames.items() if frame.height}
+    known = statistics(summary.provenance.experiment)
+    files = {name: known[name].file for name, frame in summary.frames.items() if frame.height}
     for name, file in files.items():
         write_csv(summary[name], out / file)
     document = claims_file(summary.analysis).model_dump_json()
@@ -155,6 +160,17 @@ def write_summary(summary: Summary, out: Path) -> None:
         plan[NAMES] = dict(summary.analysis.names)
     plan = with_checksums(plan, out, sorted([*files.values(), CLAIMS_FILE, SUMMARY_TEXT, SUMMARY_TABLES]))
     write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def analysis_modules(experiment: str) -> list[str]:
+    """The modules beside the experiment.yaml of ``experiment`` that have more than figures: their files."""
+    own = own_modules(experiment)
+    found = {module_file(module) for module, value in values_in_modules(experiment) if _is_analysis(value)}
+    return [file for file in own if file in found]
+
+
+def _is_analysis(value: object) -> bool:
+    return isinstance(value, Statistic | Measure) or (isinstance(value, type) and issubclass(value, Claim))
 
 
 @dataclass(frozen=True)
@@ -176,9 +192,10 @@ class ShownSummary:
 
 def shown_summary(summary: Summary) -> ShownSummary:
     """The opening, then the tables of each statistic, by its rank."""
+    known = statistics(summary.provenance.experiment).values()
     tables = {
         statistic.name: statistic.in_summary(summary.analysis, summary[statistic.name])
-        for statistic in sorted(statistics().values(), key=lambda each: each.rank)
+        for statistic in sorted(known, key=lambda each: each.rank)
         if statistic.in_summary is not None and statistic.name in summary.frames
     }
     asked, provenance = summary.analysis.claims, summary.provenance

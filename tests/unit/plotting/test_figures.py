@@ -21,24 +21,16 @@ from tests.stamped import stamp
 from tests.synthetic import Size, gathered, summarized, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.pipeline.figures import draw_figure, figure_files, find_figure
+from torsweep.pipeline.figures import draw_figure, figures
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
-FIGURES = {name: find_figure(name).draw for name in figure_files()}
-OF_PROGRESS = ("stream_progress", "stream_fairness")
-"""Figures of experiments with a table of progress, which test_stream_figures.py draws."""
-
-OF_OTHERS = ("cell_", "breakdown_", "perf_", "scale_", "contrasts", "shares")
-OF_ANY_PLAN = [
-    name
-    for name in FIGURES
-    if name not in OF_PROGRESS and not find_figure(name).NEEDS[0].startswith(OF_OTHERS)
-]
-"""Those of traced cells, of followed downloads and of scales are drawn where these are:
-tests/unit/stats/test_cell_times.py, test_breakdown.py and test_scaling.py; those of several sources in
-test_sources_together.py; those of perf clients below."""
+FIGURES = {name: figure.draw for name, figure in figures().items()}
+OF_OTHERS = ("breakdown_", "perf_", "scale_", "contrasts")
+OF_ANY_PLAN = [name for name, figure in figures().items() if not figure.needs[0].startswith(OF_OTHERS)]
+"""Those of followed downloads and of scales are drawn where these are: tests/unit/stats/test_breakdown.py and
+test_scaling.py; those of several sources in test_sources_together.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
@@ -69,10 +61,9 @@ def _draw(source: Source, name: str, out: Path) -> None:
 
 
 def test_every_figure_says_what_it_is():
-    assert len(FIGURES) >= 13
-    for name in FIGURES:
-        figure = find_figure(name)
-        assert figure.TITLE and figure.HOW_TO_READ.endswith(".")
+    assert len(FIGURES) >= 10
+    for figure in figures().values():
+        assert figure.title and figure.how_to_read.endswith(".")
 
 
 @pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs", "relay_queues"])
@@ -93,18 +84,6 @@ def test_nothing_of_the_users_matplotlibrc_shows_through(source, tmp_path, monke
     for ending in ("pdf", "png"):
         usual, users = (tmp_path / f"{of}/ttfb_cdf.{ending}" for of in ("usual", "users"))
         assert usual.read_bytes() == users.read_bytes()
-
-
-def test_a_mistake_in_a_figure_of_the_users_own_is_told_with_its_line(source, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    file = Path("plotting/mistaken.py")
-    file.parent.mkdir()
-    file.write_text(
-        "TITLE = HOW_TO_READ = 'x'\nNEEDS = ()\n\ndef draw(source):\n    source.set_xscael('log')\n"
-    )
-    said = r"^plotting/mistaken.py: line 5: AttributeError: 'Source' object has no attribute 'set_xscael'$"
-    with pytest.raises(InputError, match=said):
-        _draw(source, "mistaken", tmp_path / "figures/mistaken")
 
 
 def _check_fonts_and_origin(drawn: Path) -> None:
@@ -321,11 +300,9 @@ def test_perf_clients_are_drawn_by_size(source, tmp_path, name):
     _draw(source, name, tmp_path / "figures" / name)
 
 
-def test_a_folder_without_summaries_and_an_unknown_figure_are_refused(tmp_path):
+def test_a_folder_without_summaries_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"plan\.json"):
         draw_figure("ttfb_cdf", tmp_path, tmp_path / "x")
-    with pytest.raises(InputError, match="'pie_chart'; accepted: cell_density"):
-        draw_figure("pie_chart", tmp_path, tmp_path / "x")
 
 
 def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path):

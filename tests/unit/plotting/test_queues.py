@@ -10,7 +10,7 @@ from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.synthetic import Size, gathered, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
-from torsweep.pipeline.figures import find_figure
+from torsweep.pipeline.figures import figures
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
@@ -28,7 +28,7 @@ def test_queues_that_no_engine_saw_are_said_to_be_missing(tmp_path: Path) -> Non
     tables = gathered(runs, tmp_path, plan="main")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
     with style():
-        figure, points, caption = find_figure("relay_queues").draw(Source(tmp_path / "summaries"))
+        figure, points, caption = figures()["relay_queues"].draw(Source(tmp_path / "summaries"))
     assert "not observed" in figure.texts[-1].get_text() + figure.texts[0].get_text()
     assert "not observed" in caption
     assert points.is_empty()

@@ -18,7 +18,7 @@ from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
-from torsweep.pipeline.figures import find_figure
+from torsweep.pipeline.figures import figures
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
@@ -188,7 +188,7 @@ def test_a_word_that_nobody_knows_is_refused(followed_tables, tmp_path):
 def test_figures_are_drawn_from_the_files(followed_summary, tmp_path, what):
     write_summary(followed_summary, tmp_path / "summaries")
     with style():
-        figure, points, caption = find_figure(f"latency_{what}").draw(Source(tmp_path / "summaries"))
+        figure, points, caption = figures()[f"latency_{what}"].draw(Source(tmp_path / "summaries"))
         figure.savefig(tmp_path / "figure.png")
     assert len(points) and "first byte" in caption
     drawn = {part for part in points["part"]} if "part" in points.columns else set()

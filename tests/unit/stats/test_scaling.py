@@ -21,7 +21,7 @@ from tests.analyses import analysis_of
 from tests.synthetic import Size, write_run
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
-from torsweep.pipeline.figures import draw_figure, find_figure
+from torsweep.pipeline.figures import draw_figure, figures
 from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import t_interval, welch_interval
@@ -214,9 +214,9 @@ def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(su
         summary, tmp_path, *(pl.lit(value, pl.Float64).alias(name) for name, value in alike.items())
     )
     with style():
-        effects, points, _ = find_figure("scale_effect").draw(source)
+        effects, points, _ = figures()["scale_effect"].draw(source)
         assert len(points) and _notes(effects) == []
-        spreads, points, _ = find_figure("scale_spread").draw(source)
+        spreads, points, _ = figures()["scale_spread"].draw(source)
         assert points.is_empty() and not spreads.axes
         assert "No spread" in [text.get_text() for text in spreads.texts]
         spreads.savefig(tmp_path / "spreads.png")
@@ -226,7 +226,7 @@ def test_where_one_scale_has_a_spread_it_is_drawn(summary, tmp_path):
     spread = pl.when(pl.col("scale").cast(pl.String) == "0.003").then(0.2).otherwise(0.0)
     source = _drawn_from(summary, tmp_path, *(spread.alias(name) for name in SPREADS))
     with style():
-        spreads, points, _ = find_figure("scale_spread").draw(source)
+        spreads, points, _ = figures()["scale_spread"].draw(source)
     assert set(points["size"]) == {0.003} and _notes(spreads) == []
 
 
@@ -234,7 +234,7 @@ def test_a_time_that_no_network_has_is_in_the_caption_and_has_no_panel(summary, 
     slowest = pl.col("estimand") == "p90"
     ratios = (pl.when(~slowest).then(column).alias(column) for column in ("ratio", *_ends("ratio")))
     with style():
-        effects, _, caption = find_figure("scale_effect").draw(_drawn_from(summary, tmp_path, *ratios))
+        effects, _, caption = figures()["scale_effect"].draw(_drawn_from(summary, tmp_path, *ratios))
     assert "Not reached: last byte, 90th percentile" in caption
     assert all("90th" not in axis.get_ylabel() for axis in effects.axes)
     assert len({axis.get_ylim() for axis in effects.axes}) == 1, "panels have one range"

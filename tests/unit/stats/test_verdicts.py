@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
-from torsweep.stats.claims.downloads import BestLevel, Equivalence, NoImprovement, StairStep, WorstLevel
+from torsweep.stats.claims.downloads import BestLevel, Equivalence, NoImprovement, WorstLevel
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -29,7 +28,6 @@ from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.measures.summary import numbers_of_runs
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.medians import quantiles_of_runs
-from torsweep.stats.streams.stairs import Stairs, stair_table
 
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
@@ -41,7 +39,6 @@ def evidence(
     networks: int = 8,
     noise: float = 0.01,
     round_robin: Mapping[str, float] | None = None,
-    depths: Mapping[tuple[str, str], float] | None = None,
 ) -> Analysis:
     """Runs in which each level has its median in every network, times a speed, times noise."""
     generator = np.random.default_rng(7)
@@ -62,15 +59,7 @@ def evidence(
         for level in KNOBS["refill_interval"]
         for seed, speed in enumerate(speeds)
     ]
-
-    def steps(kind: str, metric: str, variant: Mapping[str, str], period: str) -> list[Stairs]:
-        # Stairs are seen from the request; by the other clock they are half as deep.
-        factor = 1.0 if metric == "ttfb_after_command" else 0.5
-        middle = factor * (depths or {}).get((variant["refill_interval"], period), 0.0)
-        return [Stairs(middle + 0.02 * one, 0.01, 0.05) for one in generator.normal(size=networks)]
-
-    known = {quantiles_of_runs: pl.DataFrame(rows), stair_table: SimpleNamespace(steps=steps)}
-    return analysis_of(KNOBS, BASELINE, known)
+    return analysis_of(KNOBS, BASELINE, {quantiles_of_runs: pl.DataFrame(rows)})
 
 
 BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "ttlb"), within="circuit_policy")
@@ -114,9 +103,6 @@ def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect():
 
 
 def test_reasons_are_in_the_terms_of_the_claim():
-    verdict = judge(STAIRS, evidence(RISING, depths={("1000ms", "1000ms"): 0.1}), {})
-    assert verdict.reason.startswith("2 of 14 comparisons contradict it: ")
-    assert "depth at 1000ms, circuit_policy ewma: a depth below 0.354, no stairs" in verdict.reason
     slower = judge(BEST, evidence({"10ms": 1.0, "100ms": 0.8, "1000ms": 2.0}), {})
     assert "web ttfb: 100ms against 10ms, circuit_policy ewma: 100ms is faster" in slower.reason
     assert slower.reason.startswith("4 of 8 comparisons contradict it: ")
@@ -190,51 +176,6 @@ def test_equivalence_needs_an_interval_within_the_margin(at_10ms, noise, expecte
     verdict = judge(EQUIVALENT, evidence(medians, noise=noise), {})
     assert verdict.verdict == expected
     assert verdict.comparisons[0].interval.confidence == pytest.approx(0.9)
-
-
-STAIRS = StairStep(
-    **COMMON,
-    test="stair_step",
-    level="1000ms",
-    metric="ttfb",
-    within="circuit_policy",
-    clocks=("request",),
-)
-AT_ITS_OWN = ("1000ms", "1000ms")
-
-
-@pytest.mark.parametrize(
-    ("depths", "expected"),
-    [
-        ({AT_ITS_OWN: 0.9}, HOLDS),
-        ({AT_ITS_OWN: 0.1}, CONTRADICTED),
-        ({AT_ITS_OWN: 0.9, ("100ms", "100ms"): 0.8}, CONTRADICTED),
-        ({AT_ITS_OWN: 0.354}, INCONCLUSIVE),
-    ],
-)
-def test_a_stair_step_there_and_only_there(depths, expected):
-    assert judge(STAIRS, evidence(RISING, depths=depths), {}).verdict == expected
-
-
-@pytest.mark.parametrize(
-    ("more", "depths", "expected"),
-    [
-        # Of two clocks, each has its verdict; stairs half as deep are present and not pronounced.
-        ({}, {AT_ITS_OWN: 0.6}, (HOLDS, CONTRADICTED, HOLDS, HOLDS)),
-        ({}, {AT_ITS_OWN: 0.0}, (CONTRADICTED,) * 4),
-        ({}, {AT_ITS_OWN: 0.6, ("100ms", "100ms"): 0.6}, (CONTRADICTED,) * 4),
-        ({"only": False}, {AT_ITS_OWN: 0.6, ("100ms", "100ms"): 0.6}, (HOLDS, CONTRADICTED, HOLDS, HOLDS)),
-    ],
-)
-def test_stairs_by_clock_and_grade(more, depths, expected):
-    two = {"clocks": ("opening", "request"), "grades": ("present", "pronounced")}
-    claim = STAIRS.model_copy(update={**two, **more})
-    analysis = evidence(RISING, depths=depths)
-    analysis.claims = (claim,)
-    found = verdicts(analysis)
-    assert tuple(one.verdict for one in found) == expected
-    where = ["from the opening of the SOCKS connection, present", "from the request, pronounced"]
-    assert [found[0].setting, found[-1].setting] == where
 
 
 def test_a_claim_holds_for_one_statistic_and_not_for_another():

@@ -1,16 +1,14 @@
 """Claims: the findings of a report, each as a test that can contradict it.
 
 In: the ``claims`` of an experiment. Out: one class for each kind of test, which the key ``test`` names. The
-classes are in the modules of this package: each has the keys of its claim, and says how it is judged. This
-module has what they share.
+classes that several experiments use are in the modules of this package: each has the keys of its claim, and
+says how it is judged. This module has what they share.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
-import pkgutil
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -23,6 +21,7 @@ from torsweep.config.tracing import Record
 from torsweep.config.traffic import KINDS, MeasuredKind
 from torsweep.config.variant import level_text
 from torsweep.errors import InputError
+from torsweep.stats.listing import by_name, values
 
 ClockStart = Literal["opening", "request"]
 """What starts the clock of a time: the opening of the SOCKS connection, or the request on the open stream."""
@@ -144,16 +143,18 @@ class ClientClaim(Claim):
             )
 
 
-def claims_model() -> type[Section]:
-    """The key ``claims`` of an experiment, with the keys of every test."""
-    any_claim: Any = Annotated[functools.reduce(operator.or_, claim_tests()), Field(discriminator="test")]
+def claims_model(experiment: str = "") -> type[Section]:
+    """The key ``claims`` of ``experiment``, with the keys of every test."""
+    tests = claim_tests(experiment).values()
+    any_claim: Any = Annotated[functools.reduce(operator.or_, tests), Field(discriminator="test")]
     return create_model("Claims", __base__=Section, claims=(tuple[any_claim, ...], ()))
 
 
 def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
     """The claims of ``experiment``; InputError, which names the key, for one that it cannot answer."""
     file = experiment.file
-    of_experiment: tuple[Claim, ...] = validate(claims_model(), {"claims": experiment.claims}, file).claims  # type: ignore[attr-defined]
+    model = claims_model(experiment.name)
+    of_experiment: tuple[Claim, ...] = validate(model, {"claims": experiment.claims}, file).claims  # type: ignore[attr-defined]
     names = [claim.id for claim in of_experiment]
     for position, claim in enumerate(of_experiment):
         key = f"claims[{position}]"
@@ -181,12 +182,8 @@ def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
             raise InputError(problem, file=experiment.file, key=key, value=level, accepted=accepted)
 
 
-def claim_tests() -> tuple[type[Claim], ...]:
-    """The class of each test, in the order of their names; InputError when two have one name."""
-    by_name: dict[str, type[Claim]] = {}
-    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            is_test = isinstance(value, type) and issubclass(value, Claim) and "test" in value.model_fields
-            if is_test and by_name.setdefault(value.test_name(), value) is not value:
-                raise InputError("two tests have this name", value=value.test_name())
-    return tuple(by_name[name] for name in sorted(by_name))
+def claim_tests(experiment: str = "") -> Mapping[str, type[Claim]]:
+    """The class of each test by its name, in order: the shared ones, and those of ``experiment``."""
+    classes = (value for value in values(experiment) if isinstance(value, type) and issubclass(value, Claim))
+    tests = (each for each in classes if "test" in each.model_fields)
+    return by_name("tests", ((each.test_name(), each) for each in tests))

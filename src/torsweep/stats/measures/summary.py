@@ -1,7 +1,7 @@
 """All measures over networks, and how variants differ in them.
 
-In: :data:`MEASURES`. Out: measures.csv, a row for each measure, group and variant; measure_differences.csv,
-each variant against the baseline, paired by network as times are
+In: :func:`measures_of`. Out: measures.csv, a row for each measure, group and variant;
+measure_differences.csv, each variant against the baseline, paired by network as times are
 (:mod:`torsweep.stats.streams.differences`): of a share the difference in percentage points, of anything else
 the relative change, whose mean and interval are those of logarithms. A measure that no run recorded has no
 rows. Measures by continent are of web clients, where the table of latency says where its places are.
@@ -25,6 +25,7 @@ from torsweep.stats.inference.intervals import (
     log_interval,
     t_interval,
 )
+from torsweep.stats.listing import by_name, values
 from torsweep.stats.measures import ALL, GROUP, SECONDS, Measure, by_run, in_group, ordered
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
 from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
@@ -78,11 +79,16 @@ CONTINENT_MEASURES = tuple(
 )
 
 
-MEASURES: Mapping[str, Measure] = {
-    measure.name: measure
-    for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *CONTINENT_MEASURES, *RELAY_MEASURES)
-}
-"""Every measure by its name, in the order of tables and figures."""
+_SHARED = (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *CONTINENT_MEASURES, *RELAY_MEASURES)
+
+
+def measures_of(experiment: str = "") -> Mapping[str, Measure]:
+    """Every measure by its name, in the order of tables and figures: the shared ones, then those of
+    ``experiment``; InputError where two have one name."""
+    found = (value for value in values(experiment) if isinstance(value, Measure))
+    own = by_name("measures", ((measure.name, measure) for measure in found))
+    return {**{measure.name: measure for measure in _SHARED}, **own}
+
 
 ORDER = (ALL, *KIND_NAMES, *POSITIONS, *ROLES)
 """Groups in the order of tables and figures."""
@@ -93,7 +99,7 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     # Simulations of an import that share a network have one number together.
     runs = _runs(analysis).unique(maintain_order=True)
     by_measure = {}
-    for measure in MEASURES.values():
+    for measure in measures_of(analysis.provenance.experiment).values():
         rows = analysis.once(measure.rows).lazy()
         number = measure.number.cast(pl.Float64).alias("value")
         values = rows.group_by(*runs.columns, GROUP).agg(number).collect(engine="streaming")
@@ -117,10 +123,11 @@ def _runs(analysis: Analysis) -> pl.DataFrame:
 
 def measures(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`MEASURE_MEANS`."""
+    known = measures_of(analysis.provenance.experiment)
     rows: list[dict[str, object]] = []
     for (name, group), runs in analysis.once(numbers_of_runs).items():
         for key, runs_of_variant in runs.group_by(analysis.knobs, maintain_order=True):
-            measure = MEASURES[name]
+            measure = known[name]
             interval_of = log_interval if measure.unit == SECONDS else t_interval
             interval = interval_of(runs_of_variant["value"].to_numpy())
             most = 1.0 if measure.share else measure.most
@@ -135,11 +142,12 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
 
 def differences(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`MEASURE_DIFFERENCES`."""
+    known = measures_of(analysis.provenance.experiment)
     rows: list[dict[str, object]] = []
     for ((name, group), runs), (baseline, others) in product(
         analysis.once(numbers_of_runs).items(), analysis.compared()
     ):
-        share = MEASURES[name].share
+        share = known[name].share
         for variant in others:
             pair = paired(runs, "value", baseline, variant)
             rows.append(
@@ -180,7 +188,7 @@ def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable
     variants = list(analysis.provenance.variants())
     rows = [
         [name, *(entry(measure, row) if row else "–" for row in of_variants)]
-        for measure, name, of_variants in _lines(frame, variants)
+        for measure, name, of_variants in _lines(frame, variants, measures_of(analysis.provenance.experiment))
     ]
     header = ["measure", *(variant_words(variant) for variant in variants)]
     return [TextTable("Measures", header, rows)] if rows else []
@@ -194,7 +202,7 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
     others = [dict(variant) for _, compared in analysis.compared() for variant in compared]
     rows = [
         [name, *(entry(measure, row) if row else "–" for row in of_variants)]
-        for measure, name, of_variants in _lines(frame, others)
+        for measure, name, of_variants in _lines(frame, others, measures_of(analysis.provenance.experiment))
     ]
     if not rows:
         return []
@@ -209,11 +217,11 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
 
 
 def _lines(
-    frame: pl.DataFrame, variants: list[dict[str, str]]
+    frame: pl.DataFrame, variants: list[dict[str, str]], known: Mapping[str, Measure]
 ) -> Iterator[tuple[Measure, str, list[dict[str, float | None] | None]]]:
-    """Each measure and group of ``frame``, its name, and its row at each of ``variants``."""
+    """Each measure, of the ``known`` ones, and group of ``frame``, its name, and its row at each variant."""
     for (name, group), of_group in frame.group_by(["measure", "group"], maintain_order=True):
-        measure = MEASURES[str(name)]
+        measure = known[str(name)]
         rows = [at_levels(of_group, one) for one in variants]
         of_variants = [row.row(0, named=True) if row.height else None for row in rows]
         yield measure, line_name(measure, str(group)), of_variants

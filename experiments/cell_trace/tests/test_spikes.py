@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.cell_trace.spikes import CHANCE, find_period
 from torsweep import seeds
 from torsweep.errors import InputError
-from torsweep.stats.spikes import CHANCE, find_period
 
 
 def latencies(seed: int, count: int = 20_000) -> np.ndarray:

@@ -21,10 +21,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from experiments.cell_trace.spikes import find_period
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import log_interval
-from torsweep.stats.spikes import find_period
 from torsweep.stats.statistic import (
     HOST_COLUMN,
     KNOB_COLUMNS,

@@ -20,13 +20,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from plotting.drawing.facets import Facets, as_pandas, legend_above
-from plotting.drawing.palette import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, nothing
-from plotting.drawing.source import PlanFigure, Source
-from torsweep.config.knob import BLUE, GREEN, ORANGE
-from torsweep.config.tracing import STAGES
-from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.cell_times import (
+from experiments.cell_trace.cell_times import (
     ANY,
     BINS_PER_DECADE,
     LEAST_DECADE,
@@ -35,6 +29,12 @@ from torsweep.stats.cell_times import (
     SECTION,
     TOTAL,
 )
+from plotting.drawing.facets import Facets, as_pandas, legend_above
+from plotting.drawing.palette import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, nothing
+from plotting.drawing.source import PlanFigure, Source
+from torsweep.config.knob import BLUE, GREEN, ORANGE
+from torsweep.config.tracing import STAGES
+from torsweep.runsets.plan_tables import at_levels
 
 _COLOURS = "viridis_r"
 
@@ -205,19 +205,21 @@ def _cell_stages(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, times, caption
 
 
-FIGURES = {
-    "cell_density": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "cell_density",
         "How long cells stay in a relay",
         "RELAY cells that a traced relay sent on: across, when a cell arrived; upwards, how long it took "
         "until the kernel had it (logarithmic). Darker means more cells. The line is the median.",
         ("cell_density", "cell_times", "cell_runs", "cell_load", "outcomes"),
         _cell_density,
     ),
-    "cell_stages": PlanFigure(
+    PlanFigure(
+        "cell_stages",
         "In which stage cells spend their time",
         "The mean time of cells of busy and of quiet circuits in a relay, by stage: read and encrypted, in "
         "the queue of the circuit, in the output buffer. Panels of one relay have one scale.",
         ("cell_times", "cell_load", "outcomes"),
         _cell_stages,
     ),
-}
+)

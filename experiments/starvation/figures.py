@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from experiments.starvation.fairness import held_level
 from plotting.drawing.facets import MARK, Facets, band, band_of, legend_above
 from plotting.drawing.palette import GREY, TEXT_WIDTH_IN, canvas, knob_name, level_name
 from plotting.drawing.source import PlanFigure, Source
 from torsweep.engines.registry import find_engine
 from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.streams.fairness import held_level
 from torsweep.stats.text import sources_of
 
 _ALONG = {"middle_bandwidth": "Middle (KiB/s)", "streams": "Streams on the circuit"}
@@ -179,26 +179,29 @@ def _stream_times(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, means.drop("x"), caption
 
 
-FIGURES = {
-    "stream_fairness": PlanFigure(
+FIGURES = (
+    PlanFigure(
+        "stream_fairness",
         "Fairness among streams",
         "Jain's index of the streams' shares, and the number of streams that starved: an index of 1 says "
         "that all are served alike.",
         ("fairness", "outcomes"),
         _stream_fairness,
     ),
-    "stream_progress": PlanFigure(
+    PlanFigure(
+        "stream_progress",
         "How far each stream has come",
         "Cells received against time on one network: one line for each stream, darker the earlier it was "
         "opened. Streams whose lines coincide are served alike.",
         ("progress", "clients", "outcomes"),
         _stream_progress,
     ),
-    "stream_times": PlanFigure(
+    PlanFigure(
+        "stream_times",
         "When each stream was complete",
         "Streams in the order in which they were opened: the lower a mark, the earlier the stream was "
         "complete.",
         ("shares", "outcomes"),
         _stream_times,
     ),
-}
+)

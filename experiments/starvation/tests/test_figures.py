@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 from matplotlib.text import Text
 
+from experiments.starvation.figures import amount
 from plotting.drawing.palette import SMALL_PT, TEXT_WIDTH_IN, save, style
 from plotting.drawing.source import Source
-from plotting.families.streams import amount
 from tests.stamped import stamp
 from tests.synthetic import gathered, summarized
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
-from torsweep.pipeline.figures import draw_figure, find_figure
+from torsweep.pipeline.figures import draw_figure, figures
 
-BOTH = {name: find_figure(name).draw for name in ("stream_progress", "stream_fairness")}
+BOTH = {name: figures("starvation")[name].draw for name in ("stream_progress", "stream_fairness")}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from experiments.starvation.claims import Starvation, StarvationThreshold
+from experiments.starvation.fairness import Fairness, fairness, fairness_of_plan
 from tests.analyses import analysis_of
 from tests.synthetic import gathered
 from tests.synthetic_streams import SERVED, STARVED_SHARE, tables, write_runs
@@ -20,9 +22,7 @@ from torsweep.stats.claims.judging import (
     Verdict,
     judge,
 )
-from torsweep.stats.claims.records import Starvation, StarvationThreshold
 from torsweep.stats.statistic import Analysis
-from torsweep.stats.streams.fairness import Fairness, fairness, fairness_of_plan
 from torsweep.stats.summarize import summarize, write_summary
 
 KNOBS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torsweep.stats.streams.stairs import PRONOUNCED_DEPTH, stair_depth, stairs
+from experiments.refill_sweep.stairs import PRONOUNCED_DEPTH, stair_depth, stairs
 
 COUNT = 10_000
 

@@ -13,7 +13,7 @@ from plotting.drawing.source import Source
 from tests.synthetic import Size, gathered, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.pipeline.figures import find_figure
+from torsweep.pipeline.figures import figures
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
@@ -111,11 +111,11 @@ def test_claims_that_the_cells_speak_against_are_contradicted(number, changes, t
     assert verdict.verdict == "contradicted"
 
 
-@pytest.mark.parametrize("draw", [find_figure(name).draw for name in ("cell_density", "cell_stages")])
-def test_figures_are_drawn_from_the_summaries(draw, traced_summary, tmp_path):
+@pytest.mark.parametrize("name", ["cell_density", "cell_stages"])
+def test_figures_are_drawn_from_the_summaries(name, traced_summary, tmp_path):
     write_summary(traced_summary, tmp_path / "summaries")
     with style():
-        figure, points, caption = draw(Source(tmp_path / "summaries"))
+        figure, points, caption = figures("cell_trace")[name].draw(Source(tmp_path / "summaries"))
     assert len(figure.axes) in (8, 9)
     assert not points.is_empty()
     assert "RELAY cells" in caption
