@@ -51,7 +51,7 @@ def hosts_of(frame: pl.DataFrame) -> list[str]:
 
 
 def load_note(source: Source) -> str:
-    """What the relays sent and, where it is known, which share of a core that took."""
+    """A note: how much the relays sent and, if known, the share of a core that they used."""
     load = source.summary("cell_load")
     parts = []
     for host in hosts_of(load):

@@ -36,7 +36,7 @@ def change_text(mean: float | None, low: float | None, high: float | None) -> st
 
 
 def _rounded(share: float) -> str:
-    """Without a digit that nobody reads; an interval of two networks can reach any number."""
+    """A rounded number as text; with two networks an interval can have any size."""
     if share > MOST_CHANGE:
         return f"over {MOST_CHANGE * 100:,.0f}"
     return signed_percent(round(share, 3 if abs(share) < 0.0995 else 2))

@@ -209,7 +209,7 @@ class Facets:
         return points.with_columns(aside=aside, beside=pl.when(among).then(aside))
 
     def of_bands(self, source: Source, said: str | None = None) -> list[Patch]:
-        """What names bands in a legend, as ``said``; nothing of one network, which has none."""
+        """The legend's entry ``said`` for bands; empty for one network, which has no bands."""
         words = source.band_words() if said is None else said
         face = "none" if source.few else FAINT
         return [Patch(facecolor=face, edgecolor=GREY, linewidth=0.5, label=words)] if words else []
@@ -259,7 +259,7 @@ def folded(text: str, letters: int) -> str:
 
 
 def row_name(thing: str, levels: dict[str, str]) -> str:
-    """What stands at the left of a row of panels."""
+    """The label at the left of a row of panels."""
     return "\n".join(filter(None, (thing, levels_text(levels))))
 
 

@@ -66,7 +66,8 @@ def marks(knob: str, levels: Iterable[str]) -> dict[str, Mark]:
 
 
 def _left_over(taken: list[Mark]) -> Mark:
-    """The first mark whose colour, then dashes in it, then dashes and marker have been taken least."""
+    """The first of the marks that are least used: by colour, then by colour and dashes, then by dashes and
+    marker."""
 
     def uses(mark: Mark) -> tuple[int, int, int]:
         same = [one for one in taken if one.colour == mark.colour]

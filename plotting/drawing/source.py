@@ -87,7 +87,7 @@ class Source:
         return dict(self._plan[BASELINE])
 
     def names(self) -> dict[str, str]:
-        """What levels are called whose names do not say it."""
+        """Names for levels whose own names are not clear, by knob and level."""
         return dict(self._plan.get(NAMES, {}))
 
     def kinds(self) -> list[str]:
@@ -129,17 +129,17 @@ class Source:
         return len(self.provenance.seeds) < FEWEST_FOR_BANDS
 
     def band_words(self) -> str:
-        """What a band is, in a legend; empty where there is none."""
+        """The legend's words for a band; empty without bands."""
         if len(self.provenance.seeds) == 1:
             return ""
         return "lowest, highest" if self.few else "95 % interval"
 
     def interval_note(self) -> str:
-        """What intervals are that are drawn as lines."""
+        """A sentence on the intervals that are drawn as lines."""
         return self.band_note().replace("Bands:", "Upright lines:").replace("Thin:", "Upright lines:")
 
     def band_note(self) -> str:
-        """What bands are, or what stands for them."""
+        """A sentence on the bands, or on why there are none."""
         many = len(self.provenance.seeds)
         if many == 1:
             return "One network: no intervals."

@@ -102,7 +102,7 @@ class _Layout:
 
 
 def _notes(source: Source, variants: list[dict[str, str]], compared: list[dict[str, str]]) -> Iterator[str]:
-    """What is compared, and what lines and numbers are."""
+    """Notes on what the figure compares and what its lines and numbers mean."""
     for variant in [variant for variant in variants if variant not in compared][:1]:
         against = _name(source, variant, SOURCE)
         yield f"Change of the median, paired by network, against {against}. Times {clock_text(OPENING)}."
@@ -165,7 +165,7 @@ def _cut(rows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
 
 
 def _name(source: Source, variant: dict[str, str], but: str = "") -> str:
-    """The levels that differ between variants, in words, without that of the dimension ``but``."""
+    """The levels that differ between variants, in words, leaving out the dimension ``but``."""
     varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
     return levels_text({knob: variant[knob] for knob in varying if knob != but})
 

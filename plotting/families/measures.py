@@ -143,7 +143,7 @@ def _span(points: pl.DataFrame) -> float:
 
 
 def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
-    """Limits, ticks and names of the lines of a panel whose topic has ``points``."""
+    """Set the limits, ticks and line names of a panel with the points ``points``."""
     lines = _each(points, "line")
     span = _span(points)
     axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))

@@ -119,7 +119,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
 def _finish(
     facets: Facets, panel: Panel, own: pl.DataFrame, outcomes: pl.DataFrame, public: pl.DataFrame
 ) -> None:
-    """What a panel of the curves ``own`` has besides: its axis, failures, and the public network."""
+    """Add to a panel of the curves ``own`` its axis, its failures and the public network."""
     share_axis(panel.axis)
     _failures(facets, panel, own, outcomes)
     if not public.is_empty():
@@ -139,7 +139,7 @@ def _public(beside: Likeness | None, metric: str) -> pl.DataFrame:
 
 
 def _public_notes(beside: Likeness, metric: str) -> list[str]:
-    """What public Tor is, and how the baseline compares with it, by size."""
+    """Notes on the source for public Tor and on how the baseline compares with it, by size."""
     of_metric = [each for each in beside.beside if each.measure == metric]
     compared = "; ".join(f"{KIND_NAMES[each.kind]} {each.ratio}, gap {each.gap:.2f}" for each in of_metric)
     about = f"Public Tor: {beside.source}. The baseline against it, medians and greatest gap: {compared}."
@@ -167,7 +167,7 @@ def _missing(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The curves whose missing downloads failed, apart from a few that the end of the run cut off."""
+    """Curves that end below 1 because downloads failed; up to a few may be cut off by the end of the run."""
     keys = [name for name in outcomes.columns if name in curves.columns]
     ends = curves.unique(["metric", *keys], keep="last", maintain_order=True)
     failing = pl.col("failure_share")
@@ -175,7 +175,7 @@ def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
-    """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
+    """Extend the curves of :func:`_rest_failed`, and write the number of failures into a corner."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
         colour, curve = facets.marks[level].colour, at_levels(curves, {facets.knob: level})

@@ -54,7 +54,7 @@ MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
 
 @dataclass(frozen=True)
 class Sources:
-    """What of a plan is gathered: folders, two files, and its runs."""
+    """The parts of a plan that a bundle has: folders, two files, and runs."""
 
     tables: Path
     summaries: Path

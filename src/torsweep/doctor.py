@@ -55,7 +55,7 @@ class Shortfall:
 
 
 def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
-    """What ``machine`` has too little of; a limit that is not known counts as none."""
+    """The resources that ``machine`` lacks; unknown limits are passed over."""
     limits = (
         ("bytes of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
         (
@@ -90,7 +90,7 @@ def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tupl
 
 
 def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
-    """What a network of ``hundredths`` of the size lacks first; empty when it fits."""
+    """The first resource that a network of ``hundredths`` of the size would lack; empty when it fits."""
     clients = (f"{group}_clients" for group in CLIENT_GROUPS)
     counts = ("relays", *clients, "servers", "authorities")
     sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
@@ -124,7 +124,7 @@ class Outlook:
 
 
 def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
-    """What ``engine`` could run on ``machine``, of ``networks`` and beyond."""
+    """The networks that ``engine`` could run on ``machine``: of ``networks``, and larger ones."""
     shortfalls_of = {}
     for name, network in networks.items():
         lacking = shortfalls(find_engine(engine).demand(network), machine)
@@ -139,7 +139,7 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
 
 
 def _trial(engine: Engine) -> str:
-    """What a trial shows; nothing where it cannot be made, for a reason that is among the problems."""
+    """The result of the engine's trial; empty if it fails, which the problems then explain."""
     try:
         return engine.trial()
     except TorsweepError:
@@ -222,7 +222,7 @@ def _state(name: str) -> ToolState:
 
 
 def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
-    """What is wrong with each; the programs that are built together are missing together."""
+    """The problem with each tool; programs that one build makes are reported together."""
     built = [state.name for state in tools if TOOL_KINDS[state.name].built and state.tool is None]
     problems = [state.problem for state in tools if state.problem and state.name not in built]
     if built:

@@ -16,7 +16,7 @@ from torsweep.storage.folders import CHAIN_FOLDER, OutputFolder
 
 
 class Measurement(StrEnum):
-    """What is measured (:mod:`torsweep.chain.turns`)."""
+    """The measurements of :mod:`torsweep.chain.turns`."""
 
     CLOCKS = "clocks"
     TRACING = "tracing"

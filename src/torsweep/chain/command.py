@@ -133,7 +133,8 @@ def reading_ns(costs: ClockCosts, clock: str, calls: int) -> float:
 
 
 def per_round(samples: pl.DataFrame) -> pl.DataFrame:
-    """A row for each round, variant and position, the chain last: sums over turns, and what they come to."""
+    """A row for each round, variant and position (the whole chain last): sums over turns, and rates from
+    them."""
     keys = ["round", "variant", "position"]
     sums = pl.col("cpu_s", "span_s", "bytes_read", "bytes_written", "readings_precise", "readings_coarse")
     relays = samples.group_by(keys, maintain_order=True).agg(sums.sum(), pl.col("small_us").mean())

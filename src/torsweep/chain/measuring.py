@@ -90,7 +90,7 @@ class TurnSamples:
 
 
 class RelayUsage(NamedTuple):
-    """What a relay has used, moved and asked so far, and when."""
+    """A relay's processor time, bytes and clock readings so far, with the time."""
 
     at_ns: int
     cpu_ns: int
@@ -279,7 +279,8 @@ def _sample(
 
 
 async def usage_of(control: Control, pid: int) -> RelayUsage:
-    """The account of the relay behind ``control``, whose process is ``pid``; OSError when that is gone."""
+    """The usage of the relay with the control port ``control`` and the process ``pid``; OSError when it has
+    ended."""
     answer = "\n".join(await control.ask("GETINFO traffic/read traffic/written"))
     read, written = (int(value) for value in re.findall(r"traffic/\w+=(\d+)", answer))
     # A relay whose readings are not counted does not answer.

@@ -54,7 +54,7 @@ COUNTED = {"TOR_MONOTIME_COUNT": "1"}
 
 @dataclass(frozen=True)
 class RelayVariant:
-    """How a relay is run: its environment and lines of its torrc, where ``{ring}`` is a file of its own.
+    """A relay's environment and torrc lines; ``{ring}`` stands for a file that only this relay uses.
 
     ``calls`` is how many system calls a reading of the clock makes, 0 for the C library; ``coarse`` the
     clock that coarse time is read from.
@@ -247,7 +247,7 @@ class ChainNetwork(RunningNetwork):
 
 
 def run_of(plan: TurnsPlan, chains: tuple[RelayChain, ...], duration_s: float) -> RunSpec:
-    """What the processes are set to: tor of today, and a path a circuit, in the order of use."""
+    """The run that sets up the processes: era ``today``, and one path for each circuit, in order of use."""
     order = [chain for turn in turns(chains, together=plan.together) for chain in turn]
     paths = tuple(chain.relays for chain in order for _ in range(plan.streams))
     return RunSpec(

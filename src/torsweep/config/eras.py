@@ -104,7 +104,7 @@ _COMMON = {
 
 
 def usual_levels(era: str) -> dict[str, str]:
-    """The level of each knob that has one where nobody turns it, in ``era``."""
+    """The usual level in ``era`` of each knob that has one."""
     usual = {knob.name: knob.usual_in(era) for knob in KNOBS.values()}
     consensus = era_consensus(era)
     stated = consensus.levels if consensus else {}

@@ -171,7 +171,8 @@ class Experiment(Section):
 
     @property
     def seeds(self) -> range:
-        """The seeds of the networks; of the level with most, where each has a number of its own."""
+        """The seeds of the networks; if levels have different numbers of networks, the most that a level
+        has."""
         return range(self.first_seed, self.first_seed + most_networks(self.replicates))
 
     def own_seeds(self, variant: Variant) -> range:
@@ -235,7 +236,8 @@ class Experiment(Section):
         return {DEFAULT_OPTIONS: OptionBundle(), **self.options}
 
     def bundle(self, variant: Variant) -> OptionBundle:
-        """What ``variant`` tells tor in tor's own words: a bundle, and the consensus parameters of knobs."""
+        """The torrc lines and consensus parameters of ``variant``: its bundle, and knobs
+        ``consensus.NAME``."""
         bundle = self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
         parameters = {
             knob.removeprefix(CONSENSUS): int(level)
@@ -336,7 +338,7 @@ class Experiment(Section):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What the runs record beside downloads and relays, of what statistics and claims rest on."""
+        """The records, beside downloads and relays, that statistics and claims of this experiment can use."""
         tracing = self.tracing
         cells = tracing is not None and bool(tracing.hosts) and not set(PASSAGE_POINTS) - set(tracing.points)
         recorded: dict[Record, bool] = {
@@ -356,7 +358,7 @@ class Experiment(Section):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """The schema of the file, which does not contain the name: it is that of the folder."""
+        """The schema of the file, without the name, which comes from the folder."""
         schema = handler.resolve_ref_schema(handler(core_schema))
         schema["properties"].pop("name", None)
         schema["required"] = [key for key in schema["required"] if key != "name"]

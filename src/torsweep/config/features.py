@@ -33,5 +33,5 @@ def circuit_events(tor: Any) -> tuple[str, ...]:
 
 
 def counted_features(circuits: pl.DataFrame) -> dict[str, Any]:
-    """What provenance says of each feature that a circuits table shows in use."""
+    """Counts for provenance.json, for each feature that a circuits table shows in use."""
     return {feature.knob.name: counts for feature in FEATURES if (counts := feature.counted(circuits))}

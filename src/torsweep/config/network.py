@@ -272,8 +272,8 @@ class NetworkConfig(Section):
 
     @property
     def client_counts(self) -> dict[str, int]:
-        """Clients by group: those of an experiment's traffic after scaling by ``load`` and ``scale``, half a
-        client rounded up; others as they are."""
+        """Clients by group. ``load`` and ``scale`` change those of an experiment's traffic (half a client is
+        rounded up), not the others."""
         counts = {group: getattr(self, f"{group}_clients") for group in CLIENT_GROUPS}
         scaled = {name for name, group in CLIENT_GROUPS.items() if not group.does}
         return {

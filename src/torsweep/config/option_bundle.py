@@ -120,7 +120,8 @@ class OptionBundle(Section):
 
     @property
     def content(self) -> Any:
-        """What two bundles have in common if they do the same: tor reads options in any case of letters."""
+        """A key that is equal for two bundles with the same effect: tor ignores the case of letters in
+        options."""
         torrc = {option.lower(): value for option, value in self.torrc.items()}
         return (torrc, dict(self.consensus), self.on if torrc else None)
 

@@ -42,7 +42,7 @@ _NAMED = re.compile(r"(address|fingerprint):([A-Za-z0-9_-]{1,64})")
 
 
 def places_of(text: str) -> Iterator[tuple[str, str]]:
-    """What stands in braces in ``text``: the word, and the name after its colon or an empty one."""
+    """The placeholders in braces of ``text``: word, and name after the colon (or empty)."""
     for inside in _PLACE.findall(text):
         word, _, name = inside.partition(":")
         yield word, name

@@ -156,7 +156,7 @@ class VariantTors:
 
 
 def all_tors(tors: Tors) -> Tors:
-    """``tors`` and the one that every experiment has."""
+    """``tors``, and ``stock``, which every experiment has."""
     return {STOCK_TOR: STOCK, **tors}
 
 

@@ -45,7 +45,7 @@ def check_points(points: Points) -> None:
 
 
 def mean(points: Points) -> int:
-    """The mean of what is drawn from ``points``, rounded down."""
+    """The mean of draws from ``points``, rounded down."""
     doubled = sum((after[0] - before[0]) * (before[1] + after[1]) for before, after in pairwise(points))
     return doubled // (2 * MILLION)
 
@@ -249,7 +249,7 @@ class ClientTraffic(Section):
 
     @property
     def mean_response(self) -> int:
-        """What a client gets between two pauses, a download or a page: the mean, in bytes."""
+        """The mean bytes that a client gets between two pauses, as a download or a page."""
         return self.mean_size * (1 if self.page is None else mean(self.page.points))
 
 
@@ -265,7 +265,7 @@ class Traffic(Section):
 
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
-        """What each kind of client does that there is."""
+        """The traffic of each kind of client of this experiment."""
         by_kind: dict[ClientKind, ClientTraffic | None] = {kind: getattr(self, kind) for kind in KINDS}
         return {kind: traffic for kind, traffic in by_kind.items() if traffic is not None}
 
@@ -301,7 +301,7 @@ class ClientGroup:
     shares_tor: bool = False
 
     def traffic(self, traffic: Traffic) -> Mapping[AnyKind, ClientTraffic]:
-        """What each of its kinds does in an experiment with this ``traffic``."""
+        """The traffic of each kind of this group in an experiment with ``traffic``."""
         every: dict[AnyKind, ClientTraffic] = {kind: does for kind, does in traffic.kinds.items()}
         every.update(self.does.items())
         return {kind: does for kind, does in every.items() if kind in self.kinds}

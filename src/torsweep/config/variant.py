@@ -45,7 +45,7 @@ def variant_text(levels: Mapping[str, str]) -> str:
 
 
 def variant_levels(text: str) -> dict[str, str]:
-    """The levels that a text such as a folder's name gives, unread; parts that are none are left out."""
+    """Parse ``knob=level`` pairs from a text such as a folder's name; parts without "=" are skipped."""
     return dict(part.split("=", 1) for part in text.split(JOINED_BY) if "=" in part)
 
 
@@ -95,17 +95,17 @@ class Variant:
 
     @property
     def network_overrides(self) -> Mapping[str, object]:
-        """What those knobs set in the network's configuration."""
+        """Values that these knobs set in the network's configuration, by key."""
         return self._settings_of("network")
 
     @property
     def traffic_overrides(self) -> Mapping[str, object]:
-        """What the knobs of the traffic set in each kind's part of run.json."""
+        """Values that knobs of traffic set in each kind's part of run.json."""
         return self._settings_of("traffic")
 
     @property
     def transport_overrides(self) -> Mapping[str, object]:
-        """What the knobs of the transport set in run.json."""
+        """Values that knobs of the transport set in run.json."""
         return self._settings_of("transport")
 
     def _settings_of(self, target: str) -> Mapping[str, object]:
@@ -159,7 +159,7 @@ def check_grid(key: str, grid: Mapping[str, tuple[str, ...]], names: Names) -> N
 
 
 def unknown_name(name: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """What is wrong with a name that the experiment does not define; what is accepted."""
+    """The problem with a name that the experiment does not define, and what is accepted."""
     return f"names nothing that the experiment defines{suggestion(name, known)}", ", ".join(known)
 
 

@@ -132,7 +132,7 @@ OUTWARD = 0x80
 
 @dataclass(frozen=True)
 class CellRing:
-    """What a ring holds.
+    """The content of a ring.
 
     ``records`` has the fields of :data:`RECORD`, oldest first. ``written`` counts all records that tor wrote:
     those in ``records``, those ``overwritten`` by newer ones, and those that are ``torn``, which were being
@@ -188,7 +188,8 @@ def read_ring(file: Path) -> CellRing:
 
 
 def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
-    """The header of the file, as it is now; InputError when it is none or promises more than there is."""
+    """The file's current header; InputError if it is not a header, or states more records than the file
+    holds."""
     if content.size < RING_HEADER.itemsize or bytes(content[: len(MAGIC)]) != MAGIC:
         raise InputError("is no cell trace of tor", file=file, accepted="a file that CellTraceFile named")
     header = np.frombuffer(content, RING_HEADER, 1)[0].copy()

@@ -102,7 +102,8 @@ class PathChooser:
                 )
 
     def guards(self, client: int) -> list[int]:
-        """The numbers of the client's guards, by priority: those that it keeps, and one behind a lone one."""
+        """The numbers of the client's guards by priority: those that it keeps, and a second one if it keeps
+        one."""
         draws = Draws(self._seed, "guards", client, 0)
         listed: list[int] = []
         while len(listed) < min(max(self._guards, LEAST_LISTED), self._guard.possible):
@@ -171,7 +172,7 @@ def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
 
 
 def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | None) -> dict[str, Any]:
-    """What provenance says of the ``paths`` that clients were to take; nothing where tor chose.
+    """Counts for provenance.json on the ``paths`` that clients were given; empty if tor chose.
 
     That is how many circuits they used, and streams on them, and how many had the path of their turn.
 

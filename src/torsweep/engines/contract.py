@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Demand:
-    """What a network takes in an engine: bytes, and counts of threads and of files in one process.
+    """The resources that a network needs in an engine: bytes, threads, and files of one process.
 
     ``disk_bytes`` are there during a run alone.
     """
@@ -57,12 +57,12 @@ class EngineKind:
 
 
 def tor_kept_bytes(network: NetworkConfig) -> int:
-    """What a run of real tor and its tables keep for each host and second: 91 to 166 were measured."""
+    """Bytes on disk for each host and second of a run of real tor with its tables (measured: 91 to 166)."""
     return 170
 
 
 def tor_working_bytes(tors: int, relays: int) -> int:
-    """What so many processes of tor have on the disk in a run: keys, directories, logs.
+    """Bytes on disk of so many tor processes during a run: keys, directories, logs.
 
     52 and 81 KB each were measured in emulations with 11 and 10 relays, and 200 KB with the logs of TGen.
     """

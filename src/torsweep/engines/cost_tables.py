@@ -45,7 +45,7 @@ def process_cpu_ns(pid: int) -> int:
 
 
 def cost_of(pid: int) -> Cost | None:
-    """What the process ``pid`` has cost since its start; None when it is gone."""
+    """The cost of the process ``pid`` since its start; None when it has ended."""
     try:
         status = (PROC / str(pid) / "status").read_text()
         cpu_us = process_cpu_ns(pid) // 1000
@@ -85,8 +85,7 @@ def group_pids(group: int) -> list[int]:
 
 
 def resident_bytes(pids: Iterable[int]) -> int:
-    """What ``pids`` take together: their proportional set sizes (proc(5)), so that shared pages count
-    once."""
+    """Memory of ``pids`` in bytes: their proportional set sizes (proc(5)) count shared pages once."""
     total = 0
     for pid in pids:
         with suppress(OSError):

@@ -87,7 +87,7 @@ def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -
 
 
 def _rest(whole: int, seed: int, client: int, number: int) -> int:
-    """What is left of ``whole`` at a random moment while it is under way; at least 1."""
+    """The rest of ``whole`` at a random moment while it is under way; at least 1."""
     left = 1 + draw(seed, "rest", client, number, MILLION)
     return -(-whole * left // MILLION)
 

@@ -124,7 +124,7 @@ def program_lines(run: RunSpec, network: Network, fingerprints: Mapping[str, str
 
 
 def named_values(network: Network, fingerprints: Mapping[str, str]) -> dict[str, str]:
-    """What stands for ``address:HOST`` and ``fingerprint:RELAY`` in a command."""
+    """The values of ``address:HOST`` and ``fingerprint:RELAY`` in a command."""
     values = {f"address:{name}": address(node) for name, node in network.node_of.items()}
     values |= {f"fingerprint:{name}": fingerprint for name, fingerprint in fingerprints.items()}
     for rule in RULES:
@@ -149,7 +149,7 @@ def service_lines(folder: str, server_address: str) -> list[str]:
 
 
 def server_name(network: Network, server: Server, kind: AnyKind) -> str:
-    """Where clients of ``kind`` find ``server``: an IPv4 address, or that of its onion service."""
+    """The address of ``server`` for clients of ``kind``: IPv4, or that of its onion service."""
     if kind == ONION:
         return onion_keys(network.seed, server.name).address
     return address(network.node_of[server.name])

@@ -137,7 +137,7 @@ def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What the consensus of a run has: the flags and the weight of each relay by nickname, and parameters."""
+    """A run's consensus: the flags and the weight of each relay by nickname, and parameters."""
 
     relays: Mapping[str, tuple[frozenset[str], int]]
     parameters: Mapping[str, int]

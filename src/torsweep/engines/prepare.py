@@ -165,7 +165,7 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
 
 
 def _setting(config: Mapping[str, Any], key: str, left_out: Any) -> Any:
-    """What ``config`` has at a dotted ``key``; ``left_out`` where it does not say so."""
+    """The value of ``config`` at a dotted ``key``, or the default ``left_out``."""
     part_of_config: Any = config
     for part in key.split("."):
         if not isinstance(part_of_config, Mapping) or part not in part_of_config:

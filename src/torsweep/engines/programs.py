@@ -116,7 +116,7 @@ def _own_hosts(programs: Programs, network: Network) -> list[list[ProgramHost]]:
 
 
 def _own_host(hosts: OwnHosts, number: int, network: Network) -> ProgramHost:
-    """The host ``number``: the draw is its own, so that a further host moves nobody."""
+    """The host ``number``; its draw has a stream of its own, so another host leaves it where it is."""
     kinds: Mapping[str, Sequence[Host]] = {
         "client": network.tor_clients,
         "server": network.servers,

@@ -27,14 +27,14 @@ MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_
 
 
 def find_engine(kind: str) -> Engine:
-    """The engine whose runs have the name ``kind``: one for both kinds of Shadow; InputError without any."""
+    """The engine of runs of ``kind`` (both kinds of Shadow have one); InputError for an unknown kind."""
     if kind not in _BY_KIND:
         raise InputError("is no engine", key="engine", value=kind, accepted=", ".join(RUN_ENGINES))
     return _BY_KIND[kind]
 
 
 def find_kind(kind: str) -> EngineKind:
-    """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
+    """What the engine states about the kind ``kind`` of its runs; InputError for an unknown kind."""
     return find_engine(kind).kinds[kind]
 
 

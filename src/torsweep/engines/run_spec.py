@@ -208,7 +208,7 @@ class RunSpec(RunSettings):
 
     @property
     def builds(self) -> tuple[str, ...]:
-        """Every build of tor in the run, that of most hosts first."""
+        """The builds of tor in the run; that of most hosts comes first."""
         return (*([] if self.tor_build is None else [self.tor_build]), *self.other_builds)
 
     def given_to(self, host: str) -> list[str]:

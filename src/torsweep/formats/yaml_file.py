@@ -107,7 +107,7 @@ def parse_other_yaml(content: bytes | str, file: Path) -> Any:
     try:
         return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # A ValueError is of a text that is not UTF-8, a date that is none, or a number of too many digits.
+        # A ValueError: the text is not UTF-8, a date is impossible, or a number has too many digits.
         raise InputError(f"is not valid YAML: {' '.join(str(error).split())}", file=file) from None
 
 

@@ -250,7 +250,7 @@ def print_description(description: Description, console: Console | None = None) 
 
 
 def overload_text(descriptions: Sequence[Description]) -> str | None:
-    """That networks are overloaded, in one sentence with the means over those that are; None: none is."""
+    """One sentence on overloaded networks, with their means; None if no network is overloaded."""
     regimes = [each.regime for each in descriptions if each.regime.overloaded]
     if not regimes:
         return None

@@ -272,7 +272,7 @@ kind, by their keys in network.json."""
 
 
 def places_of(places: int, delay: AccessDelay, seed: int, whereabouts: Whereabouts | None = None) -> PlacesOf:
-    """Where the hosts of a network are whose matrix has so many ``places``."""
+    """The place of each host in a network with ``places`` places."""
 
     def of_kind(kind: str, count: int) -> Iterator[dict[str, Any]]:
         share = whereabouts.share(kind) if whereabouts else None

@@ -72,7 +72,7 @@ def read_latencies(path: Path, unit: str) -> Floats:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of ``path`` with their numbers, without those that hold nothing or a remark."""
+    """The numbered lines of ``path``, without blank lines and comments."""
     for number, line in enumerate(text_lines(path), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line
@@ -169,7 +169,7 @@ def summarise(rtt_us: Floats) -> MatrixSummary:
 
 
 def symmetric(rtt_us: Floats) -> Floats:
-    """The mean of both directions, or the one that was measured; NaN on the diagonal."""
+    """The mean of both directions, or the measured one if only one was; NaN on the diagonal."""
     forth, back = rtt_us, rtt_us.T
     mean = (forth + back) / 2
     filled = np.where(np.isfinite(mean), mean, np.where(np.isfinite(forth), forth, back))

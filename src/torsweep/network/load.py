@@ -40,7 +40,7 @@ _ROUND_TRIPS_BEFORE_DATA = 2
 
 @dataclass(frozen=True)
 class Offered:
-    """What the clients of a kind ask for, in bytes/s, and over what relays can carry over three hops.
+    """The demand of a kind of client, in bytes/s and as a share of what relays can carry over three hops.
 
     ``pauses``: whether they pause between downloads. ``clients``: how many they are, and what each ``does``.
     """
@@ -58,7 +58,7 @@ def usable_third(network: Network) -> int:
 
 
 def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dict[str, Offered]:
-    """What each group of clients that the network has asks for, by name."""
+    """The demand of each group of clients in the network, by name."""
     third, load = usable_third(network), {}
     for name, group in CLIENT_GROUPS.items():
         kinds = group.traffic(traffic)

@@ -97,7 +97,7 @@ class Relay(_Host):
 
     @property
     def usable_bytes_per_s(self) -> int:
-        """What the relay can carry in the long run, each way."""
+        """Bytes per second that the relay can carry in the long run, in each direction."""
         return min(self.rate_bytes_per_s, self.capacity_bytes_per_s)
 
 
@@ -183,11 +183,11 @@ class Latencies:
 
 
 class Network(_Part):
-    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (by group),
-    servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
-    the checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between
-    two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
-    of a network that tornettools made; it has no latencies here, and all its hosts are at place 0.
+    """The content of ``network.json``. Hosts are in the order relays, authorities, clients (by group),
+    servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is the
+    checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between two
+    hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder of a
+    network that tornettools made; it has no latencies here, and all its hosts are at place 0.
     ``program_hosts`` are those of a run; a file has none."""
 
     format: Literal["torsweep-network"] = NETWORK_FORMAT

@@ -285,7 +285,7 @@ def _balanced_sample(population: Population, counts: Mapping[str, int], seed: in
 
 
 def _most_balanced(sums: NDArray[np.int64], expected: NDArray[np.int64]) -> int:
-    """The first row within tolerance; where there is none, the nearest in capacity alone."""
+    """The first row within tolerance, or else the nearest in capacity."""
     excess = _excess(sums, expected, _NETWORK_TOLERANCE_PERMILLE)
     if excess.min() > 0:
         excess = _excess(sums, expected, np.array([*_NETWORK_TOLERANCE_PERMILLE[:2], _ANY]))

@@ -58,7 +58,7 @@ def write_tornet(config: NetworkConfig, seed: int, directory: Path) -> None:
 
 
 def tornet_network(tornet: Tornet, config: NetworkConfig, seed: int) -> Network:
-    """What ``tornet`` is, as network.json has it; InputError where it does not say so."""
+    """``tornet`` as a network; InputError if its files leave something out."""
     weights = _weights(tornet)
     relays = tuple(_relay(tornet, name, weights) for name in tornet.relays)
     document = config.model_dump(mode="json")
@@ -103,12 +103,12 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
 
 
 def _lower(*stated: int) -> int:
-    """The lower of numbers of which 0 stands for none; 0 for none at all."""
+    """The lowest number above 0; 0 if all are 0."""
     return min((each for each in stated if each), default=0)
 
 
 def _bytes(tornet: Tornet, host: str, option: str) -> int:
-    """The last number of bytes that the files of ``host`` give ``option``; 0 without one."""
+    """The last value of ``option``, in bytes, in the files of ``host``; 0 without the option."""
     values = torrc_lines(tornet, host, option)
     if not values:
         return 0

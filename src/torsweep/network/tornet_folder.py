@@ -91,7 +91,7 @@ class Tornet:
 
     @property
     def template(self) -> Path:
-        """The folder of the hosts' folders, as they are when the simulation starts."""
+        """The folder with the hosts' files at the start of the simulation."""
         return self.folder / str(self.document["general"].get("template_directory", TEMPLATE)) / "hosts"
 
     @property
@@ -143,7 +143,7 @@ def is_tornet(folder: Path) -> bool:
 
 
 def read_tornet(folder: Path) -> Tornet:
-    """The network in ``folder``; InputError, which says what is missing, when it is none of tornettools 2."""
+    """Read the network of tornettools 2 in ``folder``; InputError names what is missing."""
     file = folder / TORNET_FILE
     if not file.exists() and (folder / EARLIER_TORNET_FILE).is_file():
         problem = "was made by tornettools 1, for Shadow 1"

@@ -94,7 +94,7 @@ class Arguments:
         return set_arguments(parse_network_key(wildcards.network)[1])
 
     def run_settings(self, wildcards: Any) -> str:
-        """What run.json will say, but for its network, and what tor is told: a change makes it anew."""
+        """The content of run.json without its network, and tor's options; a change makes the run again."""
         experiment = self._paths.experiment(wildcards.experiment)
         variant = experiment.variant(wildcards.variant)
         key = variant.network_key(parse_network_key(wildcards.network)[0])
@@ -135,7 +135,7 @@ class Arguments:
         return set_arguments({key: format_quantity(ns, NANOSECONDS_PER) for key, ns in durations.items()})
 
     def engine_version(self, wildcards: Any) -> str:
-        """What runs in the engine: another version of it, or another build of tor, makes a run anew."""
+        """The versions of engine and tor in a run; a change makes the run again."""
         keys = self._paths.tor_keys(wildcards, wildcards.variant)
         return version_of(wildcards.engine, tuple(keys.values()))
 
@@ -239,5 +239,5 @@ class Arguments:
         return find_engine(wildcards.engine).demand(self._paths.network(wildcards.network)).cores
 
     def run_node(self, wildcards: Any) -> str:
-        """What Slurm is told of a run in real time: it needs a node for itself."""
+        """Slurm's option for a run in real time, which needs a node for itself."""
         return "--exclusive" if find_engine(wildcards.engine).real_time else ""

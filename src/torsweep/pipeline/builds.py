@@ -146,7 +146,7 @@ class Builds:
         return None
 
     def _version(self, experiment: Experiment, name: str) -> str | None:
-        """The current build; None without one."""
+        """The version of the current build; None if there is no build."""
         with suppress(InputError):
             return read_stamp(Path(marker(self.key(experiment, name))))
         return None

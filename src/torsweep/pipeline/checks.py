@@ -58,7 +58,7 @@ def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, s
 
 
 def own_experiments() -> list[str]:
-    """The experiments of the working directory, which in the checkout are all; all where it has none."""
+    """The experiments of the working directory; those that ship if it has none."""
     own = sorted(file.parent.name for file in EXPERIMENTS_DIRECTORY.glob(f"*/{EXPERIMENT_FILE}"))
     return own or experiment_names()
 

@@ -76,8 +76,8 @@ class Slots:
 
 @dataclass(frozen=True)
 class Costs:
-    """The time of all runs together; the memory of those that go on at once; what all of them leave on the
-    disk, with their networks, tables and pages, and what those that go on have there."""
+    """The time of all runs together; the memory of those that run at once; the disk space of all results, and
+    that of files that exist only while a run goes on."""
 
     seconds: float
     memory_bytes: int

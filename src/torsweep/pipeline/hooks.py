@@ -153,7 +153,7 @@ def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
 
 
 def used_as_module(workflow: Any) -> bool:
-    """Whether another workflow uses the rules; its own rules and targets are none of this one's."""
+    """Whether another workflow uses these rules as a module."""
     return len(workflow.modifier_stack) > 1
 
 
@@ -211,7 +211,7 @@ def _say(line: str) -> None:
 def announcement(
     paths: Paths, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots
 ) -> str:
-    """What is about to run on each of ``networks``, why there, and about what it takes."""
+    """A line for the user: what is about to run in which engine and why, and its estimated cost."""
     experiment, why, instead = paths.experiment(name), "", ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
     costs = _costs(paths, name, engine, networks, slots)
@@ -233,7 +233,7 @@ def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots:
 
 
 def seconds_left(elapsed_s: float, done_s: float, all_s: float) -> float:
-    """What is left of runs that were thought to take ``all_s`` seconds together.
+    """The estimated seconds that are left of runs that were estimated at ``all_s`` seconds together.
 
     Finished runs, thought to take ``done_s``, took ``elapsed_s``: the others take as much longer or shorter
     than was thought.
@@ -311,7 +311,7 @@ def _follow(planned: Planned, workflow: Any, tell: Callable[[float], None]) -> N
 
 
 def under_way(jobs: Sequence[Any]) -> str:
-    """What the first of ``jobs``, which are under way, does, and what it says in its log."""
+    """A line on the first of the running ``jobs``, with the last line of its log."""
     if not jobs:
         return "waiting for a step"
     job = min(jobs, key=lambda job: job.jobid)

@@ -230,12 +230,12 @@ class Paths:
         return [file for plan in plans for file in (*self.plan_files(plan), str(plan.page))]
 
     def bundles(self, experiment_names: list[str]) -> list[str]:
-        """What is published of each of these that can run, as a folder and as a zip."""
+        """The published folder and the zip of each of these experiments that can run."""
         made = [(plan.published, plan.bundle) for plan in self._possible(experiment_names)]
         return [*self.pages(experiment_names), *(str(file) for files in made for file in files)]
 
     def _possible(self, names: list[str]) -> list[PlanPath]:
-        """The plan of each experiment that can run; where there is none, the error of the first is raised."""
+        """The plan of each experiment that can run; if none can, raise the first one's error."""
         if self.overrides.experiment is not None:
             return [self._asked(self.overrides.experiment)]
         plans: list[PlanPath] = []
@@ -336,7 +336,7 @@ class Paths:
         return self.builds.keys(experiment, experiment.variant(variant))
 
     def tor_source(self, key: str) -> TorSource:
-        """What the build of tor with ``key`` is made of."""
+        """The source of the build of tor with ``key``."""
         return self.builds.source_of(key, self._readable())
 
     def _readable(self) -> Iterator[Experiment]:

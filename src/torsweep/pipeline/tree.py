@@ -60,7 +60,7 @@ def network_directory(key: str, seed: int | str) -> Path:
 
 @dataclass(frozen=True)
 class PlanPath:
-    """What tells the results of one plan from those of another; the fields are levels of the tree."""
+    """Identifies the results of a plan; the fields are levels of the tree of results."""
 
     experiment: str
     engine: str
@@ -171,7 +171,7 @@ class SourcesPlan:
         return (self.folder(source, key) / PROVENANCE_FILE).is_file()
 
     def _made_of(self, source: RunSource, key: RunKey) -> Iterator[RunSource]:
-        """The source itself, or its repeat, or both: of which a run is made."""
+        """The source of a run, its repeat, or both."""
         if not source.runs_tor:
             yield from (source, source.repeated())
         elif self.everything:

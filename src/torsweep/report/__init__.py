@@ -101,7 +101,7 @@ class Page:
 
     @property
     def live(self) -> TextTable | None:
-        """What runs had beside what public Tor has, where there are perf clients."""
+        """Tables of runs beside public Tor, if there are perf clients."""
         if self.likeness.source is None:
             return None
         rows = [beside.cells for beside in self.likeness.beside]
@@ -246,7 +246,7 @@ COMMON_PATHS = "drawn from the network's seed, the same in every variant of a ne
 
 
 def _facts(page: Page) -> Facts:
-    """What was run, as pairs of a name and a value."""
+    """Facts on what was run, as pairs of name and value."""
     provenance = page.provenance
     networks = plan_networks_text(provenance)
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)

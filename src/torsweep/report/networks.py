@@ -57,7 +57,7 @@ class Networks:
 
 
 def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: Traffic) -> Networks:
-    """What there is to say of the networks in ``folders``, in this order; their clients do ``traffic``.
+    """Descriptions of the networks in ``folders``, in order; their clients do ``traffic``.
 
     Of networks that were given, or that are without their latencies as in a demo, only the hosts and what
     relays can carry. Raises InputError when one of them is not a network of ``provenance``, or one of those

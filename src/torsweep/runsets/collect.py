@@ -135,7 +135,7 @@ def gather_provenance(
 
 
 def _source_record(label: str, runs: Sequence[Run]) -> SourceRecord:
-    """What made ``runs``, which are all of one source; InputError unless it is one thing."""
+    """The engine, its version and the transport of ``runs``; InputError if they differ."""
     engine = _agreed(runs, "engine", lambda run: run.engine)
     transport = _agreed(runs, "transport", lambda run: run.transport)
     _agreed(runs, "paths", lambda run: "tor's own" if not run.spec or run.spec.paths is None else "given")
@@ -195,7 +195,7 @@ def _spec(run: Run) -> RunSpec:
 
 
 def _records(run: Run) -> list[Record]:
-    """What a run recorded beside downloads and relays."""
+    """The records of a run beside downloads and relays."""
     if run.spec is None:
         return []
     tracing = run.spec.tracing
@@ -323,7 +323,7 @@ def _networks(runs: Sequence[Run]) -> dict[str, Network | None]:
 
 
 def _relay_rates(run: Run, network: Network | None) -> pl.DataFrame:
-    """What each relay can carry."""
+    """The capacity of each relay."""
     measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
     rows = [
         (
@@ -343,7 +343,7 @@ def _relay_rates(run: Run, network: Network | None) -> pl.DataFrame:
 
 
 def _clients(run: Run, network: Network | None) -> pl.DataFrame:
-    """What each client did in the whole run: those with downloads, and those of the same kinds without."""
+    """A row for each client of the kinds with downloads: what it did in the whole run."""
     latest_us = pl.coalesce("last_byte_us", "latest_byte_us")
     reached_us = pl.col("start_us") + latest_us
     unknown = latest_us.is_null() & pl.col("first_byte_us").is_not_null()

@@ -210,7 +210,7 @@ class Import:
         ]
 
     def network_of(self, run: ImportedRun) -> str:
-        """What tells the network of ``run`` from others, also where its folder does not say."""
+        """A key of the network of ``run``; unknown networks count as one for each folder."""
         return run.network or f"{self.name}/{run.folder}"
 
 
@@ -307,7 +307,7 @@ class Ending:
 
 
 def read_ending(folder: Path) -> Ending:
-    """What the newest log of tornettools or of Shadow says of the end, of those that say it."""
+    """How the simulation ended, by the newest log of tornettools or Shadow that says so."""
     for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
         file = _packed_or_not(file) or file
         ends = [line for line in text_lines(file) if _ENDED.search(line)] if file.exists() else []
@@ -357,7 +357,7 @@ def load_table(source: str | Path, table: str) -> pl.DataFrame:
 
 
 def _plans(folder: Path) -> list[Path]:
-    """The folders of tables of plans in ``folder``; tables of runs say nothing of a plan."""
+    """The folders below ``folder`` with the tables of a plan (those of single runs are left out)."""
     files = sorted(folder.rglob(STREAMS.file)) if folder.is_dir() else []
     return [file.parent for file in files if METADATA_KEY in read_metadata(file)]
 

@@ -156,7 +156,7 @@ def _document(file: Path, program: str) -> dict[str, Any]:
 
 
 def read_parsed(tgen_file: Path, oniontrace_file: Path | None) -> HostLogs:
-    """What the two files tell; InputError when one is no such file."""
+    """The content of the two files; InputError if one of them is another kind of file."""
     tgen = validate(_Tgen, _document(tgen_file, "tgen"), tgen_file)
     traced = _OnionTrace(version="", data={})
     if oniontrace_file is not None:

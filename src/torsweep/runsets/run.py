@@ -39,7 +39,7 @@ GIVEN = "tornettools"
 @dataclass(frozen=True)
 class Run:
     """A finished run. ``variant`` has its level of each dimension and knob, in order; ``seed`` and
-    ``network_sha256`` tell its network. ``spec`` is its run.json, which an import has none of."""
+    ``network_sha256`` tell its network. ``spec`` is its run.json, None for an import."""
 
     directory: Path
     variant: Mapping[str, str]

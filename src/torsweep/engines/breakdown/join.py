@@ -132,7 +132,7 @@ def _begun(trace: Trace) -> Iterator[Begun]:
 
 
 class _Begins:
-    """Which BEGIN is that of which download."""
+    """Matches BEGIN cells to downloads."""
 
     def __init__(self, begun: list[Begun], streams: pl.DataFrame) -> None:
         self._begun: dict[str, list[Begun]] = {}

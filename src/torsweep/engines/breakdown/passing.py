@@ -151,7 +151,7 @@ SLACK_NS = 1_000_000
 
 @dataclass(frozen=True)
 class Piece:
-    """What a byte waited for from ``start_ns`` to ``end_ns``."""
+    """A piece of a byte's time, from ``start_ns`` to ``end_ns``, with what it waited for."""
 
     leg: str
     place: str

@@ -67,7 +67,7 @@ Ints = NDArray[np.int64]
 
 
 def read_pcap(file: Path) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The segments of ``file``, in its order, and how many records it has that are none.
+    """The TCP segments of ``file``, in order, and the number of its other records.
 
     Raises InputError for a file that is no pcap, is of another kind of link, or whose clock goes back.
     """
@@ -103,7 +103,7 @@ def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
 
 
 def _record_starts(content: bytes, order: str) -> tuple[Ints, bool]:
-    """Where whole records begin, and whether something follows that is none."""
+    """The offsets of whole records, and whether an incomplete one follows."""
     starts, at = [], _FILE_HEADER_BYTES
     length = struct.Struct(f"{order}8xI4x")
     while at + _RECORD_HEADER_BYTES <= len(content):
@@ -160,7 +160,7 @@ def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints)
 
 @dataclass(frozen=True)
 class Captures:
-    """What the captures of several hosts hold: segments as they left, and as they came.
+    """The segments that several hosts captured, as sent and as received.
 
     Both have the ends by name, and ``time_ns``: in ``sent`` when the sender captured it, in ``came`` when the
     receiver did. ``numbers`` says what TCP's numbers count, ``unknown_host`` how many segments are from or to

@@ -50,7 +50,7 @@ def _here() -> str:
 
 
 def _version() -> str:
-    """What ``cellsim --version`` says; empty when the program is not there or says nothing."""
+    """The output of ``cellsim --version``; empty if the program is missing or silent."""
     program = find_own_program(CELLSIM)
     return (program_version(program) if program else None) or ""
 

@@ -85,7 +85,7 @@ class Control:
         return await answer
 
     async def value(self, key: str) -> str:
-        """What GETINFO says of ``key``; empty where tor has nothing yet."""
+        """tor's answer to GETINFO ``key``; empty if tor has no value yet."""
         try:
             answer = await self.ask(f"GETINFO {key}")
         except ControlRefused:

@@ -174,7 +174,7 @@ class Download:
 
 
 class DownloadOrder:
-    """What each client downloads, one after the other; ``opened`` holds all downloads so far."""
+    """The downloads of each client, in order; ``opened`` holds all that have begun."""
 
     def __init__(self, run: RunSpec, network: Network) -> None:
         self.opened: list[Download] = []

@@ -110,7 +110,7 @@ class Generator:
             download.circuit = self._follower(download).circuit_of.get(download.tag)
 
     def _follower(self, download: Download) -> ClientFollower | Unfollowed:
-        """What follows the tor that takes ``download``."""
+        """The follower of the tor that carries ``download``."""
         return self._followers[download.client.tor or download.client.name]
 
     async def _client(self, index: int, client: Client) -> None:
@@ -301,7 +301,7 @@ async def measure(running: RunningNetwork) -> MeasuredRun:
 
 
 def _costs(running: RunningNetwork) -> dict[str, Cost]:
-    """What each tor has cost so far."""
+    """The cost of each tor so far."""
     names = [place.name for place in running.layout.places]
     costs = {name: cost_of(running.children[name].handle.pid) for name in names}
     return {name: cost for name, cost in costs.items() if cost is not None}

@@ -224,7 +224,7 @@ class RunningNetwork:
         )
 
     def environment_of(self, place: Place) -> dict[str, str]:
-        """What ``place`` has in its environment beside this process's own."""
+        """Variables that ``place`` gets beside this process's environment."""
         if self.tors.is_arti(place.name):
             return ARTI_ENVIRONMENT
         return environment(self.layout.run.tor, self.tors.options(place.name))

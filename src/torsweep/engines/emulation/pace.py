@@ -237,7 +237,7 @@ class Pace:
         }
 
     def others(self) -> list[Other]:
-        """What else used the processors most since the first look."""
+        """The other processes that used the processors most since the first look."""
         seconds = (time.monotonic_ns() - self.began_ns) / 1e9
         run_pids = {os.getpid(), *self.pids.values()}
         return busiest(self.before, process_times(PROC), seconds, run_pids)[:3]

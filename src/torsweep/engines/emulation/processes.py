@@ -173,7 +173,7 @@ def _signal(handle: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _preparing(parent: int, namespace: str | None) -> Callable[[], None]:
-    """What a child does before it becomes its program: ask to be killed when its parent ends, and move."""
+    """Runs in a child before its program: ask to be killed with the parent, and enter the namespace."""
 
     def prepare() -> None:
         if _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:

@@ -146,7 +146,7 @@ def run_emulation(
 
 
 def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str]) -> dict[str, Any]:
-    """What provenance.json says of what was run: the run, its links and its tors.
+    """The part of provenance.json on the run, its links and its tors.
 
     ``absent`` are the settings of its TCP that this kernel does not have.
     """
@@ -314,7 +314,7 @@ def _leave_results(
 
 
 def _recorded(run: RunSpec, packets: Path) -> tuple[Path, Sequence[str]] | None:
-    """The table of packets, and whose, if downloads are followed: their cells lead from relay to relay."""
+    """The file for packets and the hosts that it records, if downloads are followed."""
     if run.tracing is None or not run.tracing.downloads or not run.tracing.hosts:
         return None
     return packets, run.tracing.hosts

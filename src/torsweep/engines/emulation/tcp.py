@@ -32,7 +32,7 @@ class TcpEra:
         }
 
     def document(self) -> dict[str, Any]:
-        """What provenance.json says of it."""
+        """The part of provenance.json on it."""
         plain = asdict(self)
         return {**plain.pop("settings"), **plain}
 

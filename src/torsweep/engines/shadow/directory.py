@@ -338,7 +338,7 @@ class _Builder:
         return self._host(relay.name, processes)
 
     def _client(self, turn: int, client: Client) -> GraphHost:
-        """The host of the tor of ``client``, which is the one of this ``turn`` to start."""
+        """The Shadow host of ``client``, which starts as number ``turn``."""
         start_ns = CLIENTS_NS + turn * CLIENTS_SPREAD_NS // len(self.network.tor_clients)
         window_ns, users = self.run.client_start_window_ns, self.users[client.name]
         starts = {

@@ -53,7 +53,7 @@ def demand(network: NetworkConfig) -> Demand:
     }
 
     def of_all(each: Mapping[str, int]) -> int:
-        """What all processes take, by what one process of each program takes."""
+        """The sum over all processes, from the need of one process of each program."""
         return sum(count * each[program] for program, count in counts.items())
 
     return Demand(

@@ -28,7 +28,7 @@ _TOR_STAMP = re.compile(r"^[A-Z][a-z]{2} \d\d [\d:.]+ ")
 
 
 def process_failure(line: str, folder: Path) -> str | None:
-    """What ``line`` says of a process that ended badly, with its last words; None for another line."""
+    """The failed process that ``line`` reports, with its last output; None for other lines."""
     match = _EXIT.search(line)
     if match is None or "expected end state" not in line:
         return None

@@ -142,7 +142,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
 def _standing_record(
     run_directory: Path, settings: ShadowSettings, tools: ShadowTools
 ) -> dict[str, Any] | None:
-    """The record of a simulation that is what is asked for and lacks only its tables; None without one."""
+    """The record of a matching, finished simulation without tables; None if there is none."""
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
     if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
         return None

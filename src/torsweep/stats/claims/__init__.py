@@ -88,7 +88,7 @@ class Claim(Section):
 
     @abstractmethod
     def questions(self, analysis: Any, levels: Mapping[str, str]) -> list[Any]:
-        """What the claim comes to where all knobs but its own are at ``levels``.
+        """The inquiry of the claim, with all knobs but its own at ``levels``.
 
         ``analysis`` is a :class:`torsweep.stats.statistic.Analysis`; each
         :class:`torsweep.stats.claims.judging.Question` has a number for each network.

@@ -233,7 +233,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A claim in one setting, with the questions it comes to; ``open_because`` says why there are none.
+    """A claim in one setting, with its questions; ``open_because`` says why there are none.
 
     ``family`` is how many questions of each group the simultaneous intervals cover together; empty: those of
     the claim.
@@ -272,7 +272,7 @@ def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
 
 
 def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
-    """What each claim comes to, in each setting of the knobs that the plan adds."""
+    """One inquiry for each claim, and each setting of the knobs that the plan adds."""
     all_of_plan = [
         ask(aspect, part, part.settings[number], words)
         for claim in analysis.claims
@@ -298,7 +298,7 @@ def judge(claim: Claim, analysis: Analysis, setting: Levels) -> Verdict:
 
 
 def ask(claim: Claim, analysis: Analysis, setting: Levels, words: str = "") -> Inquiry:
-    """What ``claim``, or its aspect ``words``, comes to where the knobs of ``setting`` are at its levels."""
+    """The inquiry of ``claim``, or of its aspect ``words``, with the knobs at the levels of ``setting``."""
     where = ", ".join([*(f"{knob}={level}" for knob, level in setting.items()), *filter(None, [words])])
     if not analysis.provenance.seeds:
         return Inquiry(claim, where, (), f"no network has all {len(analysis.grid)} variants")

@@ -41,7 +41,7 @@ def words(patterns: Mapping[str, str]) -> list[pl.Expr]:
 
 
 def numbers(patterns: Mapping[str, str]) -> list[pl.Expr]:
-    """The first group of each pattern as a 64-bit integer, under its name; null where there is none."""
+    """The first group of each pattern as a 64-bit integer column; null without a match."""
     return [
         TEXT.str.extract(pattern).cast(pl.Int64, strict=False).alias(name)
         for name, pattern in patterns.items()
@@ -129,7 +129,7 @@ def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "st
 
 
 def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> Parsed:
-    """What ``parse`` makes of all lines, in the order of the logs.
+    """Run ``parse`` on all lines, in the order of the logs.
 
     ``parse`` gets frames with the columns ``log`` (index into ``logs``), ``line`` (number in its file, from
     1) and ``text``; lines of a file larger than a batch come in several frames. It returns a dataclass of

@@ -138,7 +138,7 @@ def _ends_of_pages(ended: pl.DataFrame, steps: Steps) -> pl.DataFrame:
 
 
 def _numbered(downloads: pl.DataFrame) -> pl.DataFrame:
-    """With ``occurrence``: how often the client had come to this step by then; steps come round again."""
+    """Add ``occurrence``, the number of times the client has reached this step so far."""
     ordered = downloads.sort("log", "created_us", "vertex")
     return ordered.with_columns(occurrence=pl.int_range(pl.len()).over("log", "vertex"))
 

@@ -130,7 +130,7 @@ _STATUS_NUMBERS = {"id": _REPORT_NUMBERS["id"], "bytes_got": _REPORT_NUMBERS["by
 
 @dataclass(frozen=True)
 class TgenLog:
-    """What the logs of all clients hold. Column ``log`` is the index of the log; times are µs since 1970.
+    """The content of all clients' logs. Column ``log`` is the index of the log; times are µs since 1970.
 
     ``downloads``: a row for each finished download. ``begun`` (log, time_us): when the client opened its
     first one. ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info

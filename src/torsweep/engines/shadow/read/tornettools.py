@@ -121,7 +121,7 @@ def in_order(name: str) -> tuple[str | int, ...]:
 
 @dataclass(frozen=True)
 class _Beside:
-    """What TGen's lines say beside its reports: downloads that were made, and bytes read by the second."""
+    """TGen's lines beside its reports: downloads that began, and bytes read in each second."""
 
     created: pl.DataFrame
     beats: pl.DataFrame
