@@ -8,7 +8,7 @@ from __future__ import annotations
 from docs.generate.markdown import code, prose, table
 from torsweep.config.eras import ERAS
 from torsweep.config.knob import Knob, TorOption
-from torsweep.config.knobs import CONSENSUS, KNOBS, find_knob
+from torsweep.config.knobs import CONSENSUS, KNOBS, NETWORK, find_knob
 
 TARGETS = {
     "tor": "Knobs of tor",
@@ -20,7 +20,7 @@ TARGETS = {
     "options": "Builds, options and programs",
     "programs": "Builds, options and programs",
 }
-_PARAMETER = find_knob(f"{CONSENSUS}NAME")
+_BY_PATTERN = (find_knob(f"{CONSENSUS}NAME"), find_knob(f"{NETWORK}key"))
 
 
 def knobs_page() -> list[str]:
@@ -40,7 +40,7 @@ def knobs_page() -> list[str]:
     lines += ["## Eras", "", *table(("knob", *(f"era `{era}`" for era in ERAS)), rows)]
     for heading in dict.fromkeys(TARGETS.values()):
         lines += [f"## {heading}", ""]
-        for knob in (*KNOBS.values(), _PARAMETER):
+        for knob in (*KNOBS.values(), *_BY_PATTERN):
             if TARGETS[knob.target] == heading:
                 lines += _knob(knob)
     return lines

@@ -3,7 +3,7 @@
     flood.py source PORT
     flood.py load SOCKS_PORT ADDRESS PORT CIRCUITS
 
-The load keeps as many circuits busy as it is told, and writes to received.csv how many bytes came in each second.
+The load keeps so many circuits busy, and writes to received.csv how many bytes came in each second.
 """
 
 import socket
@@ -16,12 +16,14 @@ received = [0]
 
 
 def source(port):
+    """Send to whoever connects."""
     with socket.create_server(("", port), backlog=256) as server:
         while True:
             threading.Thread(target=send, args=(server.accept()[0],), daemon=True).start()
 
 
 def send(connection):
+    """Send until the other end has enough."""
     with connection:
         try:
             while True:
@@ -45,6 +47,7 @@ def download(socks_port, address, port, name):
 
 
 def load(socks_port, address, port, circuits):
+    """Keep the circuits busy, and count."""
     for number in range(circuits):
         name = f"flood{number}"
         threading.Thread(target=download, args=(socks_port, address, port, name), daemon=True).start()

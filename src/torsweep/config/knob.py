@@ -228,6 +228,17 @@ def share(most: float, example: str) -> AcceptedLevels:
     return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
 
 
+def written_value() -> AcceptedLevels:
+    """A value as a configuration has it, without spaces: ``10Mbitps`` is ``10Mbit/s``, ``none`` no value."""
+
+    def value(text: str) -> str:
+        rate = re.sub(r"^([0-9.]+[kKMG]?i?(?:B|bit))ps$", r"\1/s", text)
+        return "null" if rate == "none" else rate
+
+    accepted = "a value of this key, without spaces, rates as 10Mbitps; none for no value"
+    return AcceptedLevels(accepted, {"pattern": r"^[A-Za-z0-9._][A-Za-z0-9._-]*$"}, value)
+
+
 def either(*parts: AcceptedLevels) -> AcceptedLevels:
     """The levels of each of ``parts``."""
 

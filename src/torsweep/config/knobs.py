@@ -37,6 +37,7 @@ from torsweep.config.knob import (
     numbered,
     rate,
     share,
+    written_value,
 )
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
@@ -65,6 +66,10 @@ NO_PROGRAMS = "none"
 CONSENSUS = "consensus."
 """How the name of a knob begins that is a consensus parameter."""
 
+NETWORK = "network."
+"""How the name of a knob begins that is a key of the network's configuration."""
+
+_NETWORK_KNOB = r"network\.[a-z_]+(\.[a-z_]+)*"
 _CONSENSUS_KNOB = r"consensus\.[A-Za-z][A-Za-z0-9_-]{0,99}"
 _MOST_PARAMETER = 2**31 - 1
 
@@ -451,12 +456,18 @@ def find_knob(name: str) -> Knob:
             "run tor take it."
         )
         return Knob(name, meaning, number(0, _MOST_PARAMETER), name, None, target="options")
-    accepted = ", ".join((*KNOBS, f"{CONSENSUS}NAME"))
+    if re.fullmatch(_NETWORK_KNOB, name):
+        meaning = (
+            "A key of the network's configuration, such as `network.relay_values` or "
+            "`network.positions.guard`. Each level has its own networks, in which what it does not touch is "
+            "drawn the same."
+        )
+        return Knob(name, meaning, written_value(), name.removeprefix(NETWORK), None, target="network")
+    accepted = ", ".join((*KNOBS, f"{CONSENSUS}NAME", f"{NETWORK}KEY"))
     raise InputError(f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=accepted)
 
 
 def network_levels(levels: Mapping[str, str]) -> dict[str, str]:
     """The ``levels`` of knobs that change the network; what is no knob is left out."""
-    return {
-        name: level for name, level in levels.items() if name in KNOBS and KNOBS[name].target == "network"
-    }
+    own = {knob.name for knob in KNOBS.values() if knob.target == "network"}
+    return {name: level for name, level in levels.items() if name in own or re.fullmatch(_NETWORK_KNOB, name)}

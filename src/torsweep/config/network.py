@@ -234,6 +234,9 @@ class NetworkConfig(Section):
     their ratio. Each position keeps its part of the relays and of consensus weight."""
     relay_population: PopulationSource = PopulationSource(name="2012")
     """What relays are drawn from."""
+    relay_values: InputSource | None = left_out()
+    """Other weights or rates of the population's relays: a CSV file with a row for each of them. The same
+    relays are drawn."""
     relay_rate_divisor: Annotated[float, Field(strict=True, ge=1, le=10_000, allow_inf_nan=False)] = left_out(
         1
     )

@@ -14,9 +14,9 @@ from typing import Any
 from torsweep.config.eras import usual_levels
 from torsweep.config.features import FEATURES
 from torsweep.config.knob import AUTO
-from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig
-from torsweep.config.reading import validate
+from torsweep.config.reading import apply_overrides, validate
 from torsweep.config.tor_settings import Codel, TorSettings, Transport
 from torsweep.config.traffic import MEASURING_TRAFFIC, ONION, AnyKind
 from torsweep.config.variant import FREE, Variant
@@ -151,15 +151,19 @@ def require_memory(engine: str, directory: Path) -> None:
 
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
-    for knob, level in variant.network_levels.items():
-        ((key, value),) = KNOBS[knob].read(level).items()
-        sampled_value = _setting(config, key, value if level == KNOBS[knob].usual else None)
-        if sampled_value != value:
+    """InputError for a network that was sampled at another level than one of ``variant``."""
+    for name, level in variant.network_levels.items():
+        knob = find_knob(name)
+        ((key, value),) = knob.read(level).items()
+        if _setting(config, key, value if level == knob.usual else None) == value:
+            continue
+        asked = validate(NetworkConfig, apply_overrides(config, {key: value}), file)
+        if asked != validate(NetworkConfig, config, file):
             raise InputError(
                 "the network was sampled at another level than the variant's",
                 file=file,
                 key=key,
-                value=sampled_value,
+                value=_setting(config, key, None),
                 accepted=f"{value}; sample it with --set '{key}={value}'",
             )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -129,7 +129,14 @@ class _BandwidthTable(BaseModel):
 
 
 def read_bandwidth(path: Path) -> ClientBandwidth:
-    """The table in ``path``. Raises InputError when rates are missing, not positive or not ascending."""
+    """The table in ``path``, or that of a CSV file of clients: ``down_mbit_per_s``, ``up_mbit_per_s``.
+
+    Raises InputError when rates are missing, not positive or not ascending.
+    """
+    if path.suffix == ".csv":
+        clients = _numbers(read_csv(path, None), _OF_CLIENTS, path) * _PER_MBIT
+        rows = ((down, up, 1.0) for down, up in clients.iter_rows())
+        return replace(table_of_regions(*_regions(rows, path), {"file": path.name}), spread_sigma=0.0)
     table = validate(_BandwidthTable, read_document(path, BANDWIDTH_FORMAT), path)
     down, up = table.down_bytes_per_s, table.up_bytes_per_s_given_down
     if len({len(row) for row in up}) > 1:
@@ -142,6 +149,7 @@ def read_bandwidth(path: Path) -> ClientBandwidth:
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
+_OF_CLIENTS = ("down_mbit_per_s", "up_mbit_per_s")
 _FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
 _MOST_TESTS = 1e12
 
@@ -151,7 +159,9 @@ _STRATA = 10
 
 
 def _most(column: str) -> float:
-    """The largest number that ``column`` of a CSV or Parquet file can hold: kbit/s, or a count of tests."""
+    """The largest number that ``column`` of a CSV or Parquet file can hold: a rate, or a count of tests."""
+    if column in _OF_CLIENTS:
+        return _FASTEST_BYTES_PER_S / _PER_MBIT
     return _FASTEST_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
 
 

@@ -221,12 +221,16 @@ def _with_both_ends(counts: dict[str, int], share: Mapping[str, float]) -> dict[
 
 
 def sample_relays(
-    config: NetworkConfig, population: Population, seed: int, places: PlacesOf
+    config: NetworkConfig, population: Population, told: Population, seed: int, places: PlacesOf
 ) -> tuple[Relay, ...]:
-    """The relays of one network in the order of positions and then of capacity."""
+    """The relays of one network in the order of positions and then of capacity.
+
+    They are drawn from ``population``, and have the weights and rates of ``told``, which has the same relays.
+    """
     counts = position_counts(config, population)
-    chosen = _balanced_sample(population, counts, seed)
-    weights = _with_shares_of(chosen, population, _weight_by_position(config, population))
+    row_of = {id(relay): row for row, relay in enumerate(population.relays)}
+    chosen = [told.relays[row_of[id(relay)]] for relay in _balanced_sample(population, counts, seed)]
+    weights = _with_shares_of(chosen, told, _weight_by_position(config, told))
     if config.relay_rate_divisor != 1:
         chosen = [_slower(relay, Fraction(str(config.relay_rate_divisor))) for relay in chosen]
     phases = stream(seed, "relays", "refill_phase").random(len(chosen))

@@ -46,6 +46,7 @@ from torsweep.network.model import (
     Server,
     canonical_sha256,
 )
+from torsweep.network.plain_tables import read_round_trips, with_values
 from torsweep.network.relays import (
     POPULATION_FILE,
     chain_relays,
@@ -93,10 +94,10 @@ def in_countries(places: Whereabouts, countries: Countries, path: Path) -> Where
     )
 
 
-RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES, COUNTRIES_TABLES = (
-    Path("topologies", kind) for kind in ("relays", "bandwidth", "latency", "countries")
+RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES, COUNTRIES_TABLES, RELAY_VALUE_TABLES = (
+    Path("topologies", kind) for kind in ("relays", "bandwidth", "latency", "countries", "relay_values")
 )
-COUNTRIES_FILE = "countries.json"
+COUNTRIES_FILE, RELAY_VALUES_FILE = "countries.json", "values.csv"
 """Folders of tables that a configuration names."""
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -123,10 +124,14 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     InputError when a table that ``config`` names is missing or damaged, or cannot give what is asked of it.
     """
     paths = input_paths(config)
-    matrix_us, whereabouts = _latencies(config.latency, paths["latency"], seed)
+    by_name = read_round_trips(paths["latency"]) if paths["latency"].suffix == ".csv" else None
+    matrix_us, whereabouts = (
+        (by_name.matrix_us, None) if by_name else _latencies(config.latency, paths["latency"], seed)
+    )
     if "countries" in paths:
         whereabouts = _in_countries(whereabouts, config, paths["countries"])
     places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
+    places = by_name.places_of(places) if by_name else places
     relays = _relays(config, paths, seed, places)
     clients = _clients(config, _client_rates(config, paths, seed), places)
     document = config.model_dump(mode="json")
@@ -162,6 +167,8 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
         paths["bandwidth"] = source_path(config.client_bandwidth, BANDWIDTH_TABLES, BANDWIDTH_FILE)
     if config.countries is not None:
         paths["countries"] = source_path(config.countries, COUNTRIES_TABLES, COUNTRIES_FILE)
+    if config.relay_values is not None:
+        paths["relay values"] = source_path(config.relay_values, RELAY_VALUE_TABLES, RELAY_VALUES_FILE)
     return {**paths, "latency": source_path(config.latency, LATENCY_TABLES, MODEL_FILE)}
 
 
@@ -178,8 +185,9 @@ def source_path(source: InputSource, folder: Path, file_name: str) -> Path:
         if not path.is_file():
             raise InputError("no such file", file=path, accepted=f"a {file_name}")
         return path
-    path = find(folder / f"{source.name}{suffix}")
-    if not path.is_file():
+    named = (find(folder / f"{source.name}{each}") for each in dict.fromkeys((suffix, ".csv")))
+    path = next((path for path in named if path.is_file()), None)
+    if path is None:
         names = ", ".join(file.stem for file in find_all(folder, f"*{suffix}"))
         accepted = names or f"start torsweep where {folder} is, or give {{file: PATH}}"
         problem = f"there is no table of this name under {folder}"
@@ -190,7 +198,9 @@ def source_path(source: InputSource, folder: Path, file_name: str) -> Path:
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, places: PlacesOf) -> tuple[Relay, ...]:
     if config.chain is not None:
         return chain_relays(config.chain, seed, places)
-    return sample_relays(config, read_population(paths["relays"]), seed, places)
+    population = read_population(paths["relays"])
+    told = with_values(population, paths["relay values"]) if "relay values" in paths else population
+    return sample_relays(config, population, told, seed, places)
 
 
 def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> ClientRates:

@@ -63,12 +63,15 @@ PLANETLAB = {"latency": {"name": "planetlab", "file": None, "use": "fit"}}
         ({"loss": {"share": 0.01}}, "loss=0", r"loss\.share: .*another level.*, got 0\.01; accepted: 0\.0"),
         ({"load": 1}, "load=1", None),
         ({"load": 1}, "load=0.5", r"load: the network was sampled at another level than the variant's"),
+        ({"servers": 9}, "network.servers=9", None),
+        ({}, "network.server_bandwidth=100Mbitps", None),
+        ({}, "network.servers=9", r"servers: .*another level.*, got 20; accepted: 9"),
         (PLANETLAB, "latency=planetlab", None),
         (PLANETLAB, "latency=atlas-2023", r"latency: .*another level.*got 'planetlab'; accepted: atlas-2023"),
     ],
 )
 def test_a_network_is_at_the_levels_asked_for(network, tmp_path, config, variant, said):
-    _edit(network, config=config)
+    _edit(network, config={**load_network_config("ci").model_dump(mode="json"), **config})
     if said is None:
         _run(network, tmp_path / "run", variant)
         return

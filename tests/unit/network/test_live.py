@@ -35,7 +35,7 @@ def live(scale: float) -> NetworkConfig:
 
 
 def sampled(scale: float, population: Population, seed: int = 1) -> tuple[Relay, ...]:
-    return sample_relays(live(scale), population, seed, places_of(1, AccessDelay(), seed))
+    return sample_relays(live(scale), population, population, seed, places_of(1, AccessDelay(), seed))
 
 
 def usable(relays: Iterable[PopulationRelay]) -> np.ndarray:

@@ -26,7 +26,7 @@ SEEDS = range(1, 31)
 
 
 def relays_of(config: NetworkConfig, source: Population, seed: int) -> tuple[Relay, ...]:
-    return sample_relays(config, source, seed, places_of(1, AccessDelay(), seed))
+    return sample_relays(config, source, source, seed, places_of(1, AccessDelay(), seed))
 
 
 def population(name: str) -> Population:
