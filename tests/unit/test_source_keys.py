@@ -16,8 +16,8 @@ from torsweep.pipeline import arguments
 from torsweep.pipeline.arguments import Arguments
 
 ROOT = Path(__file__).parents[2]
-MODULES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "plotting").rglob("*.py")])
-STAGES = {"runsets/collect.py": "tables", "stats": "summary", "report": "page", "bundle.py": "published"}
+MODULES = sorted(file for top in ("src", "plotting", "experiments") for file in (ROOT / top).rglob("*.py"))
+STAGES = {"runsets/collect.py": "tables", "report": "page", "bundle.py": "published"}
 """Stages by what their rules name first."""
 
 RUNS, RESULTS = set(ENGINES), {"tables", "summary", "page", "published"}
@@ -32,7 +32,9 @@ def _keys() -> dict[str, str]:
     for words in re.findall(r"source=source_key\(([^)]*)\)", text):
         names = re.findall(r'"([^"]+)"', words)
         keys[STAGES[names[0]]] = arguments.source_key(*names)(None)
-    keys["figure"] = Arguments(None).figure_source(SimpleNamespace(figure="effects"))
+    of_experiment = SimpleNamespace(figure="contrasts", experiment="cell_trace")
+    keys["figure"] = Arguments(None).figure_source(of_experiment)
+    keys["summary"] = Arguments(None).summary_source(of_experiment)
     arguments._source_key.cache_clear()
     return keys
 
@@ -74,7 +76,7 @@ def follow(monkeypatch):
         ("runsets/collect.py", {"tables"}),
         ("runsets/imported.py", set()),
         ("stats/summarize.py", {"page", "summary"}),
-        ("stats/spikes.py", {"summary"}),
+        ("stats/streams/scaling.py", {"summary"}),
         ("report/templates/report.css", {"page"}),
         ("network/describe.py", {"page"}),
         ("config/knob.py", RUNS | RESULTS | {"figure"}),
@@ -111,11 +113,11 @@ def test_the_files_of_an_engine_are_followed_by_its_runs_alone(follow, engine):
 def test_a_figure_of_the_users_own_follows_what_it_imports(follow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("plotting/drawing").mkdir(parents=True)
-    Path("plotting/effects.py").write_text("def draw(source):\n    from plotting.drawing import mine\n")
+    Path("plotting/contrasts.py").write_text("def draw(source):\n    from plotting.drawing import mine\n")
     Path("plotting/drawing/mine.py").write_text("")
     _forget()
     assert follow("plotting/drawing/mine.py") == {"figure"}
-    assert follow("torsweep/stats/spikes.py") == {"summary"}
+    assert follow("experiments/cell_trace/spikes.py") == {"summary"}
     _forget()
 
 

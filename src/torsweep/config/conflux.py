@@ -1,14 +1,14 @@
 """Conflux (proposal 329): a client joins two circuits to an exit, and each cell takes the faster.
 
-In: a circuits table. Out: :data:`CONFLUX`, all that torsweep knows of it; ``docs/decisions/0026-conflux.md``
-has the measurements.
+In: a circuits table. Out: the knob :data:`CONFLUX`, what clients' tors are asked for, and counts of legs;
+``docs/decisions/0026-conflux.md`` has the measurements.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torsweep.config.knob import AUTO, OTHER, THIRD, USUAL, Knob, TorFeature, TorOption, choice
+from torsweep.config.knob import AUTO, OTHER, THIRD, USUAL, Knob, TorOption, choice
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,16 @@ LEAST_RELAYS = 100
 drawn freely are the same in one of 20 cases (1 / the sum of squared shares is 20), in one of 14 relays in one
 of four."""
 
-_KNOB = Knob(
+WHEN_SMALL = "legs differ less than on the public network"
+"""What fewer relays than :data:`LEAST_RELAYS` do."""
+
+CIRCUIT_KEYWORDS = {"conflux_set": "CONFLUX_ID", "round_trip_us": "CONFLUX_RTT"}
+"""Column of the circuits table → the keyword of circuit events that fills it."""
+
+EVENTS = ("CIRC_MINOR", "CIRC_BW")
+"""Events that clients' tors are asked for where Conflux is on."""
+
+CONFLUX = Knob(
     "conflux",
     "Whether clients join two circuits to an exit, and each cell takes the faster (Conflux). auto: on "
     f"in networks of {LEAST_RELAYS} relays and more, unless clients have common paths or fixed "
@@ -35,9 +44,14 @@ _KNOB = Knob(
 )
 
 
-def _legs(circuits: pl.DataFrame) -> dict[str, int]:
-    """How many sets of two legs or more carried streams, the bytes that came on them, and how many of these
-    on the leg with the least round trip, and on that which carried most; empty without such sets."""
+def circuit_events(tor: Any) -> tuple[str, ...]:
+    """The events that clients' tors are asked for beyond the usual ones; ``tor`` are a run's settings."""
+    return EVENTS if tor.conflux else ()
+
+
+def counted_conflux(circuits: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """For provenance.json: sets of two legs or more that carried streams, their bytes, and the bytes on the
+    leg with the least round trip and on the largest; empty without such sets."""
     import polars as pl
 
     legs = circuits.drop_nulls(["conflux_set", "bytes_read"])
@@ -52,7 +66,7 @@ def _legs(circuits: pl.DataFrame) -> dict[str, int]:
     if used.is_empty():
         return {}
     timed = used.filter("timed")
-    return {
+    counts = {
         "sets": used.height,
         "legs": int(used["len"].sum()),
         "bytes": int(used["bytes_read"].sum()),
@@ -60,17 +74,4 @@ def _legs(circuits: pl.DataFrame) -> dict[str, int]:
         "bytes_with_round_trips": int(timed["bytes_read"].sum()),
         "bytes_on_the_faster_leg": int(timed["faster"].sum()),
     }
-
-
-CONFLUX = TorFeature(
-    _KNOB,
-    title="Conflux",
-    names="conflux|cfx_",
-    needs={"congestion": "vegas"},
-    own_circuits=True,
-    least_relays=LEAST_RELAYS,
-    when_small="legs differ less than on the public network",
-    counted=_legs,
-    circuit_events=("CIRC_MINOR", "CIRC_BW"),
-    circuit_keywords={"conflux_set": "CONFLUX_ID", "round_trip_us": "CONFLUX_RTT"},
-)
+    return {CONFLUX.name: counts}

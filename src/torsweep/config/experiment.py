@@ -22,8 +22,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from torsweep.config.conflux import CONFLUX
 from torsweep.config.eras import EraName, tor_settings, usual_levels
-from torsweep.config.features import FEATURES
 from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, NO_PROGRAMS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
@@ -278,10 +278,9 @@ class Experiment(Section):
             if self.pairing != FREE and bundle.about_paths:
                 problem = f"would hide what {where} changes: {bundle.about_paths} is about paths"
                 raise RefusedValue(problem, key="pairing", value=self.pairing, accepted=FREE)
-        for feature in FEATURES if self.pairing != FREE else ():
-            if feature.own_circuits and feature.knob.name in knobs:
-                problem = "is about circuits that take no common paths"
-                raise RefusedValue(problem, key=f"knobs.{feature.knob.name}", accepted=f"pairing: {FREE}")
+        if self.pairing != FREE and CONFLUX.name in knobs:
+            problem = "is about circuits that take no common paths"
+            raise RefusedValue(problem, key=f"knobs.{CONFLUX.name}", accepted=f"pairing: {FREE}")
         return self
 
     @model_validator(mode="after")

@@ -2,8 +2,7 @@
 
 In: the text of a level (``10ms``). Out: :class:`Knob`, whose row is in :mod:`torsweep.config.knobs`;
 :class:`AcceptedLevels`, which states the bounds of its levels once, for a reader, for the JSON schema and for
-the value that is set; :class:`TorOption`; :class:`TorFeature`, a knob that turns a feature of tor on and off.
-A feature has a module of its own and an entry in :mod:`torsweep.config.features`.
+the value that is set; :class:`TorOption`.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind readers;
 yellow is left out, because it vanishes on white. Line styles and markers keep curves apart in greyscale.
@@ -16,49 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torsweep.errors import InputError
 from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
 
-if TYPE_CHECKING:
-    import polars as pl
-
 AUTO = "auto"
-"""The level of a feature's knob that leaves the choice to the network."""
-
-
-@dataclass(frozen=True)
-class TorFeature:
-    """A feature of tor that :attr:`knob` turns on and off; a model of tor has none.
-
-    ``title`` names it in sentences. ``names`` is a pattern: how its options and consensus parameters begin.
-    ``needs`` are the settings without which it has no effect: section of ``tor`` in run.json to kind.
-    ``own_circuits``: it builds or joins circuits, so clients cannot take given paths. At ``auto`` it is on in
-    networks of ``least_relays`` and more; ``when_small`` says what fewer relays do to it. ``counted`` makes
-    of a circuits table what provenance says of the feature; empty where it was not used. Clients' tors are
-    asked for ``circuit_events`` too; ``circuit_keywords`` maps columns of the circuits table to the keywords
-    of circuit events that fill them.
-    """
-
-    knob: Knob
-    title: str
-    names: str
-    needs: Mapping[str, str]
-    own_circuits: bool
-    least_relays: int
-    when_small: str
-    counted: Callable[[pl.DataFrame], dict[str, int]]
-    circuit_events: tuple[str, ...] = ()
-    circuit_keywords: Mapping[str, str] = field(default_factory=dict)
-
-    def is_on(self, tor: Any) -> bool:
-        """Whether ``tor``, the settings of a run, have it on."""
-        return bool(getattr(tor, self.knob.sets))
-
-    def without(self, tor: Any) -> str:
-        """The section of ``tor`` that it needs to be of another kind; empty where it can work."""
-        return next((name for name, kind in self.needs.items() if getattr(tor, name).kind != kind), "")
+"""The level that leaves the choice to the network."""
 
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
-from torsweep.config.features import FEATURES
+from torsweep.config.conflux import CONFLUX
 from torsweep.config.knob import (
     BLACK,
     DASH_DOT,
@@ -254,7 +254,7 @@ _TABLE = (
         marks={"fixed": USUAL, "vegas": THIRD},
         words={"vegas": "Vegas"},
     ),
-    *(feature.knob for feature in FEATURES),
+    CONFLUX,
     Knob(
         "nagle",
         "Nagle's algorithm on tor's connections: a small segment waits until the one before it is "

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from torsweep.config.features import FEATURES
 from torsweep.config.reading import RefusedValue, Section
 
 Position = Literal["guard", "exit", "guard_exit", "middle"]
@@ -79,8 +78,7 @@ vote that has one twice."""
 _PATHS = re.compile(
     r"(entry|exit|middle|exclude|excludeexit|strict)nodes$|.*guard|(use)?bridges?$|nodefamily$|use-family"
     r"|enforcedistinctsubnets$|pathsneeded|min_paths|pathbias|pb_|.*circuitbuildtimeout|cbt"
-    r"|v3bandwidthsfile$|maxunmeasuredbw$|bwweightscale$|__disablepredicted"
-    + "".join(f"|{feature.names}" for feature in FEATURES if feature.own_circuits),
+    r"|v3bandwidthsfile$|maxunmeasuredbw$|bwweightscale$|__disablepredicted|conflux|cfx_",
     re.IGNORECASE,
 )
 """How options and consensus parameters begin by which tor chooses paths, builds circuits or joins them."""

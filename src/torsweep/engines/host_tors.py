@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.features import FEATURES, features_on
+from torsweep.config.conflux import CONFLUX
 from torsweep.config.option_bundle import Role
 from torsweep.engines.host_files import PATHS_OPTION
 from torsweep.engines.run_spec import RunSpec
@@ -98,13 +98,12 @@ class HostTors:
             "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients}
         }
         problems |= {"given paths": arti and run.paths}
-        problems |= {feature.knob.name: arti for feature in features_on(run.tor)}
+        problems |= {CONFLUX.name: arti and run.tor.conflux}
         problems["programs beside it"] = any(run.programs.of(host) for host in arti)
         problems["lines of torrc"] = any(run.given_to(host) for host in arti)
         for what, is_set in problems.items():
             if is_set:
-                features = ", ".join(feature.knob.name for feature in FEATURES)
-                accepted = f"Arti for clients alone, without paths, {features}, programs and lines of torrc"
+                accepted = "Arti for clients alone, without paths, conflux, programs and lines of torrc"
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def facts(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.conflux import CONFLUX, LEAST_RELAYS
 from torsweep.config.eras import usual_levels
-from torsweep.config.features import FEATURES
 from torsweep.config.knob import AUTO
 from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig
@@ -51,7 +51,7 @@ def build_run(
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
     check = _check_tornet if sampled.tornettools else _check_sampled
     check(settings, variant, sampled, file)
-    fields = {**dict(settings), "pairing": FREE, "tor": _with_features(settings, sampled)}
+    fields = {**dict(settings), "pairing": FREE, "tor": _with_conflux(settings, sampled)}
     if not sampled.tornettools:
         fields |= _paths_and_traffic(settings, sampled, file)
         fields["transport"] = _transport(settings, sampled)
@@ -67,23 +67,17 @@ def build_run(
     )
 
 
-def _with_features(settings: RunSettings, network: Network) -> TorSettings:
-    """The settings with each feature on or off: ``auto`` is on where the network is large enough for it and
-    nothing is against it.
+def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
+    """The settings with Conflux on or off: ``auto`` is on where it works and the network is large enough.
 
     A network of tornettools has torrc files of its own.
     """
-    levels = {**usual_levels(settings.era), **settings.variant}
+    if {**usual_levels(settings.era), **settings.variant}[CONFLUX.name] != AUTO:
+        return settings.tor
     possible = find_engine(settings.engine).runs_tor and not network.tornettools
-    auto = (feature for feature in FEATURES if levels[feature.knob.name] == AUTO)
-    on = {
-        feature.knob.sets: possible
-        and not (feature.own_circuits and settings.pairing != FREE)
-        and not feature.without(settings.tor)
-        and len(network.relays) >= feature.least_relays
-        for feature in auto
-    }
-    return settings.tor.model_copy(update=on)
+    works = settings.pairing == FREE and settings.tor.congestion.kind == "vegas"
+    large = len(network.relays) >= LEAST_RELAYS
+    return settings.tor.model_copy(update={CONFLUX.sets: possible and works and large})
 
 
 def _transport(settings: RunSettings, network: Network) -> Transport | None:

@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
+from torsweep.config.conflux import CONFLUX
 from torsweep.config.eras import require_modelled, tor_settings
 from torsweep.config.experiment import Experiment
-from torsweep.config.features import features_on
 from torsweep.config.knobs import find_knob
 from torsweep.config.option_bundle import OptionBundle, Role
 from torsweep.config.tor_settings import TorSettings, Transport
@@ -97,13 +97,11 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
     if tor.refill.keeps_remainder and tor.refill.mode == "burst":
         problem = "has no effect: refills in a burst have no remainder"
         raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
-    for feature in features_on(tor):
-        name = feature.knob.name
-        if against := feature.without(tor):
-            problem, accepted = f"has no effect under this {against}", f"{against}={feature.needs[against]}"
-            raise InputError(problem, key=name, value="on", accepted=accepted)
-        if not find_engine(engine).runs_tor:
-            raise InputError("is not in the model", key=name, value="on", accepted=real_engines())
+    if tor.conflux and tor.congestion.kind != "vegas":
+        problem, accepted = "has no effect under this congestion", "congestion=vegas"
+        raise InputError(problem, key=CONFLUX.name, value="on", accepted=accepted)
+    if tor.conflux and not find_engine(engine).runs_tor:
+        raise InputError("is not in the model", key=CONFLUX.name, value="on", accepted=real_engines())
     if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
         problem = f"has no effect: the TCP of {engine} has no such algorithm"
         having = (name for name, each in ENGINES.items() if each.kinds[name].has_nagle)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from torsweep.config.conflux import CONFLUX, LEAST_RELAYS, WHEN_SMALL
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
-from torsweep.config.features import FEATURES
 from torsweep.config.knob import AUTO
 from torsweep.config.network import NetworkConfig
 from torsweep.config.option_bundle import OptionBundle, Role, Where
@@ -266,17 +266,15 @@ def choose_pairing(
 
     Raises InputError where common paths are asked for and cannot be had, or would hide the change.
     """
-    notes = [*change.notes, *_feature_notes(change, relays)]
+    notes = [*change.notes, *_conflux_note(change, relays)]
     why = _why_free(change)
     if text == PATHS and why:
         raise InputError(f"cannot be had: {why}", key="--pairing", value=text, accepted=FREE)
     if text is not None:
         return text, notes
     levels = usual_levels(era if era in ERAS else "today")
-    for feature in FEATURES:
-        least, auto = feature.least_relays, levels[feature.knob.name] == AUTO
-        if not why and auto and feature.own_circuits and relays >= least:
-            why = f"{feature.title}, which is on from {least} relays on, takes circuits of its own"
+    if not why and levels[CONFLUX.name] == AUTO and relays >= LEAST_RELAYS:
+        why = f"Conflux, which is on from {LEAST_RELAYS} relays on, takes circuits of its own"
     return (FREE, [*notes, f"no common paths: {why}; {COST}"]) if why else (PATHS, notes)
 
 
@@ -296,14 +294,9 @@ def _why_free(change: TorChange) -> str:
     return ""
 
 
-def _feature_notes(change: TorChange, relays: int) -> Iterator[str]:
-    """A warning for each feature that the change turns on in a network that is too small for it."""
+def _conflux_note(change: TorChange, relays: int) -> Iterator[str]:
+    """A warning where the change turns Conflux on in a network that is too small for it."""
     lines = [line for bundle in _bundles(change) for line in (bundle.torrc.items(), bundle.consensus.items())]
     on = {name.lower() for each in lines for name, value in each if str(value) == "1"}
-    for feature in FEATURES:
-        names = {option.name.lower() for option in feature.knob.tor}
-        if on & names and relays < feature.least_relays:
-            yield (
-                f"{feature.title} in {relays} relays: {feature.when_small}; it takes"
-                f" {feature.least_relays} relays or more"
-            )
+    if on & {option.name.lower() for option in CONFLUX.tor} and relays < LEAST_RELAYS:
+        yield f"Conflux in {relays} relays: {WHEN_SMALL}; it takes {LEAST_RELAYS} relays or more"

@@ -17,9 +17,9 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.conflux import LEAST_RELAYS, WHEN_SMALL
 from torsweep.config.eras import tor_settings, usual_levels
-from torsweep.config.features import FEATURES
-from torsweep.config.knob import Knob, TorFeature
+from torsweep.config.knob import Knob
 from torsweep.config.knobs import KNOBS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
@@ -60,18 +60,21 @@ _SORTS = (
 )
 
 
+_CONFLUX = _Sort((), "Conflux", "conflux|cfx_")
+
+
 @dataclass(frozen=True)
 class Unseen:
-    """A sort of change, or a feature of tor, that a network does not show, and why."""
+    """A sort of change that a network does not show, and why; Conflux has no plans."""
 
-    sort: _Sort | TorFeature
+    sort: _Sort
     why: str
 
     @property
     def command(self) -> str:
         """What shows it."""
-        if isinstance(self.sort, TorFeature):
-            return f"--engine shadow --network FILE with {self.sort.least_relays} relays or more"
+        if not self.sort.plans:
+            return f"--engine shadow --network FILE with {LEAST_RELAYS} relays or more"
         plan = self.sort.plans[0]
         model = f"snakemake --cores all known_changes --config engine=cellsim network={REFERENCE} plan={plan}"
         return f"--engine shadow --network {REFERENCE}, or in the model `{model}`"
@@ -89,7 +92,7 @@ def unseen(network: str, relays: int) -> list[Unseen]:
     """What networks of this configuration, of so many ``relays``, do not show: they have most of the measures
     that the reference shows with another sign, or less than half of it.
 
-    Nothing is said of a network that is not in the table, but for features of tor.
+    Nothing is said of a network that is not in the table, but for Conflux.
     """
     rows = _rows(find(SEEN_FILE))
     own = {_key(row): row for row in rows.filter(network=network).iter_rows(named=True)}
@@ -108,11 +111,8 @@ def unseen(network: str, relays: int) -> list[Unseen]:
                 f"{largest['change']}: {measure} {size} here, {percent_text(largest['mean'])} on {REFERENCE}"
             )
             result.append(Unseen(sort, f"{why}, in the model"))
-    result += [
-        Unseen(feature, f"{relays} relays: {feature.when_small}")
-        for feature in FEATURES
-        if relays < feature.least_relays
-    ]
+    if relays < LEAST_RELAYS:
+        result.append(Unseen(_CONFLUX, f"{relays} relays: {WHEN_SMALL}"))
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tests.small_network import equal_rtts, small_network
-from torsweep.config.conflux import CONFLUX
+from torsweep.config.conflux import counted_conflux
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.emulation.control import CircuitSeen
 from torsweep.engines.emulation.read import circuits_frame
@@ -46,7 +46,7 @@ def test_bytes_are_counted_by_the_legs_of_sets_that_carried_streams() -> None:
     ]
     names = ["client", "conflux_set", "round_trip_us", "bytes_read", "streams"]
     circuits = pl.DataFrame(rows, schema=names, orient="row")
-    assert CONFLUX.counted(circuits) == {
+    assert counted_conflux(circuits)["conflux"] == {
         "sets": 2,
         "legs": 4,
         "bytes": 1_100,
@@ -54,10 +54,10 @@ def test_bytes_are_counted_by_the_legs_of_sets_that_carried_streams() -> None:
         "bytes_with_round_trips": 1_000,
         "bytes_on_the_faster_leg": 700,
     }
-    assert CONFLUX.counted(circuits[-1:]) == {}
+    assert counted_conflux(circuits[-1:]) == {}
 
 
 def test_what_tor_says_of_a_leg_has_the_types_of_its_columns() -> None:
-    leg = CircuitSeen(5, of_features={"conflux_set": "AB", "round_trip_us": "81234"})
+    leg = CircuitSeen(5, conflux={"conflux_set": "AB", "round_trip_us": "81234"})
     frame = circuits_frame({"web1": [leg, CircuitSeen(6)]}, [], 0)
     assert frame.select("conflux_set", "round_trip_us").rows() == [("AB", 81234), (None, None)]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torsweep.config.features import CIRCUIT_KEYWORDS
+from torsweep.config.conflux import CIRCUIT_KEYWORDS
 from torsweep.engines.emulation.downloads import LoopbackPort
 from torsweep.engines.emulation.process_layout import LATER_VOTES_S
 from torsweep.engines.emulation.processes import POLL_S
@@ -224,7 +224,7 @@ class CircuitSeen:
     closed_ns: int | None = None
     close_reason: str | None = None
     bytes_read: int | None = None
-    of_features: dict[str, str] = field(default_factory=dict)
+    conflux: dict[str, str] = field(default_factory=dict)
     """By column, what features of tor say of it."""
 
 
@@ -296,7 +296,7 @@ class ClientFollower:
         """CIRC id status [path] KEY=value…"""
         seen, status, keywords = self._seen(int(words[0])), words[1], fields(words[2:])
         seen.purpose = keywords.get("PURPOSE", seen.purpose)
-        seen.of_features |= {
+        seen.conflux |= {
             column: keywords[keyword] for column, keyword in CIRCUIT_KEYWORDS.items() if keyword in keywords
         }
         path = re.findall(r"\$([0-9A-F]{40})", words[2]) if len(words) > 2 else []

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from torsweep.config.features import circuit_events
+from torsweep.config.conflux import circuit_events
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.control import (
     ENOUGH_PERCENT,

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.features import CIRCUIT_KEYWORDS
+from torsweep.config.conflux import CIRCUIT_KEYWORDS
 from torsweep.engines.emulation.control import CircuitSeen
 from torsweep.engines.emulation.downloads import Download
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
@@ -149,7 +149,7 @@ def circuits_frame(
             "path": seen.path,
             "streams": carried.get((client, seen.number), 0),
             "bytes_read": seen.bytes_read,
-            **{column: _value(column, seen.of_features.get(column)) for column in CIRCUIT_KEYWORDS},
+            **{column: _value(column, seen.conflux.get(column)) for column in CIRCUIT_KEYWORDS},
         }
         for client, all_seen in circuits.items()
         for seen in sorted(all_seen, key=lambda one: one.number)

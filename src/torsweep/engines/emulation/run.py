@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep import __version__
-from torsweep.config.features import counted_features
+from torsweep.config.conflux import counted_conflux
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.circuit_paths import common_paths
@@ -276,7 +276,7 @@ def _write_tables(
     write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network, running.ready_us))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
-    return {**common_paths(seen, running.layout.run.paths), **counted_features(seen)}
+    return {**common_paths(seen, running.layout.run.paths), **counted_conflux(seen)}
 
 
 def _leave_results(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torsweep.config.features import circuit_events
+from torsweep.config.conflux import circuit_events
 from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
 from torsweep.engines.breakdown.pcap import HEADER_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from torsweep.config.conflux import CONFLUX
+from torsweep.config.conflux import EVENTS
 from torsweep.engines.emulation.control import ClientFollower
 
 NAMES = {"A" * 40: "relay1", "B" * 40: "relay2"}
@@ -78,7 +78,7 @@ def test_streams_that_are_no_downloads_are_left_alone() -> None:
 
 def test_the_legs_of_a_conflux_set_and_what_came_by_them() -> None:
     control = FakeControl()
-    follower = ClientFollower(control, NAMES, CONFLUX.circuit_events)
+    follower = ClientFollower(control, NAMES, EVENTS)
     asyncio.run(follower.open())
     control.circuit("5 BUILT PURPOSE=CONFLUX_UNLINKED CONFLUX_ID=AB")
     minor = "5 PURPOSE_CHANGED PURPOSE=CONFLUX_LINKED CONFLUX_ID=AB CONFLUX_RTT=81234"
@@ -87,4 +87,4 @@ def test_the_legs_of_a_conflux_set_and_what_came_by_them() -> None:
         control.handlers["CIRC_BW"](["ID=5", f"READ={size}", "WRITTEN=0"], 7)
     leg = follower.circuits[5]
     assert (leg.purpose, leg.bytes_read) == ("CONFLUX_LINKED", 1527)
-    assert leg.of_features == {"conflux_set": "AB", "round_trip_us": "81234"}
+    assert leg.conflux == {"conflux_set": "AB", "round_trip_us": "81234"}

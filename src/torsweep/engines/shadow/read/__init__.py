@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.features import counted_features
+from torsweep.config.conflux import counted_conflux
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
 from torsweep.engines.cell_ring import RING_FILE, write_cells
@@ -115,7 +115,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
         **{outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
         **_unknown(streams, circuits),
         **common_paths(circuits, run.paths),
-        **counted_features(circuits),
+        **counted_conflux(circuits),
         "clients_without_trace": len(clients) - len(traces),
         "relays_without_trace": len(layout.relays) - len(telling_logs(relay_events)),
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.config.features import CIRCUIT_KEYWORDS
+from torsweep.config.conflux import CIRCUIT_KEYWORDS
 from torsweep.engines.shadow.read.logs import (
     TEXT,
     TIME,
