@@ -24,7 +24,7 @@ CHECKOUT = _PACKAGE.parents[1] if (_PACKAGE.parents[1] / "Snakefile").is_file() 
 
 
 def find(path: str | Path) -> Path:
-    """``path`` as it is where the working directory has it, else in the checkout.
+    """``path`` below the working directory if it is there, else below the checkout.
 
     A path that neither has comes back as it is: the caller says what is missing.
     """

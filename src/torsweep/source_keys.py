@@ -86,7 +86,8 @@ def _files_of(name: str) -> list[str]:
 
 @functools.cache
 def _loaded(name: str, file: Path) -> tuple[str, ...]:
-    """What the module ``name`` loads by itself: modules that it imports, and data that it names beside it."""
+    """The names of modules that the module ``name`` imports, and of data files that it names beside
+    itself."""
     tree = ast.parse(file.read_bytes())
     modules = [
         module

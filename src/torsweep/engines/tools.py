@@ -42,7 +42,7 @@ def require_own_program(name: str) -> Path:
 
 @dataclass(frozen=True)
 class ToolKind:
-    """What there is to know about a tool before it is looked for.
+    """Facts about a tool that are known before it is looked for.
 
     ``least`` is the oldest version that will do, none where any does. ``asking`` are the arguments that
     make it print its version, and ``answer`` matches what it says of it, the number as its first group; the
@@ -155,7 +155,7 @@ def require_tool(name: str) -> Tool:
 
 
 def tool_problem(name: str, tool: Tool | None) -> str:
-    """What is wrong with ``tool``, which was found for ``name``, in one line; empty when nothing is."""
+    """The problem with ``tool``, found for ``name``, in one line; empty if there is none."""
     kind = TOOL_KINDS[name]
     guide = kind.guide if kind.built else f"how to install it: {kind.guide}"
     if tool is None:

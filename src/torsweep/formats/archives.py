@@ -75,7 +75,7 @@ def _leaves(path: PurePosixPath) -> bool:
 
 
 def members(opened: IO[bytes]) -> Iterator[IO[bytes]]:
-    """The files of the tarball ``opened``, one after the other; or ``opened`` itself when it is none."""
+    """The files of the tarball ``opened``, in order, or ``opened`` itself if it is not a tarball."""
     head = opened.peek(tarfile.BLOCKSIZE)[: tarfile.BLOCKSIZE]  # type: ignore[attr-defined]
     if head[257:262] != b"ustar":
         yield opened

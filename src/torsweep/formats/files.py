@@ -61,7 +61,7 @@ def too_large(file: Path, most_bytes: int) -> InputError:
 
 
 def reason(error: Exception) -> str:
-    """What the system says about ``error``, in one line."""
+    """The system's words for ``error``, in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0]
 
@@ -140,7 +140,7 @@ def of_version(document: dict[str, Any], file: Path, file_format: str, version: 
 
 
 def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
-    """The object in ``content``, which came from ``file``; InputError when it is none."""
+    """The JSON object in ``content``, which came from ``file``; InputError for anything else."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -49,7 +49,7 @@ class _Loader(yaml.BaseLoader):
         return mapping
 
     def construct_tagged(self, node: yaml.Node) -> object:
-        """What has another tag than those of text, list and mapping."""
+        """Construct values with other tags than text, list and mapping."""
         raise _refused(f"the tag {node.tag[:_MOST_CHARACTERS]} is not accepted", node)
 
 

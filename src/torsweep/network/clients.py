@@ -119,7 +119,7 @@ _Quantiles = Annotated[
 
 
 class _BandwidthTable(BaseModel):
-    """What :func:`write_bandwidth` writes."""
+    """The table that :func:`write_bandwidth` writes."""
 
     down_bytes_per_s: _Quantiles
     up_bytes_per_s_given_down: Annotated[list[_Quantiles], Field(min_length=1, max_length=_MOST_POINTS)]

@@ -44,7 +44,8 @@ SOURCES_JOINED_BY = "_vs_"
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """What made the runs of one level of ``source``; of the model, ``transport`` is its TCP and queue."""
+    """The engine and version of the runs of one level of ``source``; ``transport`` is the model's TCP and
+    queue."""
 
     label: str
     engine: str
@@ -201,7 +202,7 @@ class PlanTables:
     def progress(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up.
 
-        Without rows where the runs were not asked for it.
+        Empty if the experiment does not ask for progress.
         """
         return self._read(table_schema.PROGRESS.file, columns)
 

@@ -244,7 +244,7 @@ class _TorStream(BaseModel):
 
 
 class _Vantage(BaseModel):
-    """What one of OnionPerf's hosts measured."""
+    """The measurements of one of OnionPerf's hosts."""
 
     streams: dict[str, _OnionPerfStream] = Field({}, validation_alias=AliasPath("tgen", "streams"))
     transfers: dict[str, _Transfer] = Field({}, validation_alias=AliasPath("tgen", "transfers"))

@@ -94,7 +94,7 @@ def _place(levels: Levels, seed: int) -> tuple[str, ...]:
 
 
 def _sides(analysis: Analysis) -> dict[tuple[str, ...], dict[_Key, list[_Had]]]:
-    """What the tors of each run have, by its seed and levels."""
+    """The settings of each run's tors, by its seed and levels."""
     sides: dict[tuple[str, ...], dict[_Key, list[_Had]]] = {}
     frame = analysis.tables.settings(["role", "setting", "name", "wanted", "found", "hosts"])
     for row in frame.iter_rows(named=True):
@@ -122,7 +122,8 @@ def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -
 
 
 def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[_Had], Sequence[_Had]] | None:
-    """What tors have whose setting is not the ``reference``'s, and what its tors have; None: alike."""
+    """The values of tors that differ from the ``reference``'s, and the reference's values; None if all
+    agree."""
     if not all(any(each[:2] == key[:2] for each in one) for one in (side, reference)):
         return None  # Arti, of which only the program is known.
     nothing = [_Had(None, DEFAULT, 0)]
@@ -134,7 +135,7 @@ def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[
 
 
 def _found(had: Sequence[_Had]) -> str:
-    """What tors have: one value, or each with the number of tors over all networks."""
+    """The value of the tors, or each value with the number of tors over all networks."""
     hosts: dict[str, int] = {}
     for one in had:
         hosts[one.found] = hosts.get(one.found, 0) + one.hosts

@@ -68,7 +68,7 @@ class Pieces:
 
 
 def pieces_of_plan(analysis: Analysis) -> Pieces:
-    """What followed downloads of a plan waited for."""
+    """The pieces of the followed downloads of a plan."""
     tables = analysis.tables
     run = ["seed", *tables.knobs]
     kinds = tables.streams(("client", "stream", "kind"))
@@ -122,7 +122,7 @@ def means(analysis: Analysis) -> pl.DataFrame:
 
 
 def _groups(analysis: Analysis) -> pl.DataFrame:
-    """The means of a slice's groups: what :func:`means` says of their parts, added up."""
+    """The means of a slice's groups: sums of the means of their parts."""
     of_parts = analysis.once(means)
     over = [*analysis.knobs, "kind", "byte", "slice"]
     group = pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group")

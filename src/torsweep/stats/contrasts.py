@@ -53,7 +53,7 @@ _DECIDED = (HOLDS, CONTRADICTED, NO_DIFFERENCE)
 
 
 def together(decided: Mapping[str, str | None]) -> str:
-    """What sources say together, by their names; None stands for one that does not decide."""
+    """The agreement between sources, by their names; None stands for a source that does not decide."""
     known = {source: one for source, one in decided.items() if one is not None}
     if len(set(known.values())) > 1:
         return DIFFERS
@@ -194,7 +194,7 @@ def _of_sources(own: BySource, margin: float) -> list[dict[str, object]]:
 
 
 def shows(interval: Interval, margin: float) -> str:
-    """What the interval of a logarithm shows."""
+    """The direction that the interval of a logarithm shows."""
     if not interval.known:
         return UNCLEAR
     if np.expm1(interval.low) > -margin and np.expm1(interval.high) < margin:

@@ -140,7 +140,7 @@ def tells_of(kind: str) -> pl.Expr:
 
 
 def likeness(summaries: Path) -> Likeness:
-    """What the summary in ``summaries`` has of this; InputError when it is not what it should be."""
+    """Read the likeness from the summary in ``summaries``; InputError if it is damaged."""
     baseline = read_plan(summaries)["baseline"]
 
     def rows_of(statistic: str) -> pl.DataFrame | None:

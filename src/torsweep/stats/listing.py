@@ -41,12 +41,12 @@ def own_modules(experiment: str) -> list[str]:
 
 
 def values(experiment: str, shared: str = stats.__name__) -> Iterator[object]:
-    """What stands at the top level of modules: those of the package ``shared`` and of ``experiment``."""
+    """The top-level values of the modules of the package ``shared`` and of ``experiment``."""
     return (value for _, value in values_in_modules(experiment, shared))
 
 
 def module_file(module: ModuleType) -> str:
-    """The file of ``module``, as it is written from the top of the checkout."""
+    """The file of ``module``, as a path from the top of the checkout."""
     return f"{module.__name__.replace('.', '/')}.py"
 
 

@@ -58,7 +58,7 @@ class Analysis:
     known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)
 
     def once(self, work: Callable[[Analysis], T]) -> T:
-        """What ``work`` makes of this analysis: worked out when it is first asked for, then kept."""
+        """The result of ``work`` on this analysis, computed once and then kept."""
         if work not in self.known:
             self.known[work] = work(self)
         value: T = self.known[work]

@@ -78,7 +78,7 @@ class Summary:
 
 
 def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = None) -> Analysis:
-    """What statistics and claims of ``tables``, a plan of ``experiment``, are worked out from.
+    """The input of all statistics and claims of ``tables``, a plan of ``experiment``.
 
     ``public`` is a file of public Tor that takes the place of the one that ships.
 
@@ -175,7 +175,7 @@ def _is_analysis(value: object) -> bool:
 
 @dataclass(frozen=True)
 class ShownSummary:
-    """What a summary says in words: its opening paragraphs, and tables by the statistic that they show."""
+    """A summary in words: its opening paragraphs, and tables by the statistic that they show."""
 
     title: str
     opening: tuple[str, ...]
@@ -209,7 +209,7 @@ def shown_summary(summary: Summary) -> ShownSummary:
 
 
 def read_shown_summary(summaries: Path) -> ShownSummary:
-    """What the summary in the folder ``summaries`` says; InputError when its file is missing or damaged."""
+    """Read the summary's words in the folder ``summaries``; InputError if the file is missing or damaged."""
     file = summaries / SUMMARY_TABLES
     return validate(ShownSummary, read_json(file, missing=NO_SUMMARIES), file)
 

@@ -19,7 +19,7 @@ SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
 
 def sources_of(provenance: Provenance) -> list[SourceRecord]:
-    """What made the runs, the reference first: one engine, or several sources, without their repeats."""
+    """The engines that made the runs, the reference first, without repeats."""
     one = SourceRecord(provenance.engine, provenance.engine, provenance.engine_version)
     return [each for each in provenance.sources if not each.label.endswith(REPEAT)] or [one]
 

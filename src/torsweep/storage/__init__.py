@@ -45,7 +45,7 @@ def bytes_text(amount: int) -> str:
 
 
 def free_bytes(path: Path) -> int:
-    """What is free on the disk of ``path``, which need not exist yet."""
+    """Free bytes on the disk of ``path``, which need not exist yet."""
     path = Path(os.path.abspath(path))
     return shutil.disk_usage(next(each for each in (path, *path.parents) if each.exists())).free
 
@@ -203,7 +203,7 @@ def verify_folder(folder: Path, manifest: str, missing: str = NOT_FINISHED) -> d
 
 
 def changed_since(problem: str, file: Path, folder: Path) -> InputError:
-    """What is said of a ``file`` that is not as it was when the stage that made ``folder`` ended."""
+    """The refusal of a ``file`` that has changed since the stage that made ``folder`` ended."""
     return InputError(
         problem, file=file, accepted=f"the file as it was made; remove {folder} to have it made again"
     )

@@ -228,7 +228,7 @@ def _what(mode: int) -> str:
 
 
 def _read_marker(folder: Path) -> dict[str, Any] | None:
-    """What the marker says; None where there is none, or something else has its name."""
+    """The content of the marker; None if there is none, or if another file has its name."""
     try:
         document = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return document if document["format"] == _FORMAT else None

@@ -86,7 +86,7 @@ def ask_arti_version(program: Path) -> str:
 
 
 def require_rust() -> str:
-    """What rustc says of its version; ToolMissing without cargo, or with a Rust that is too old."""
+    """The version of rustc; ToolMissing without cargo, or if Rust is too old."""
     least = ".".join(map(str, LEAST_RUST))
     if shutil.which("cargo") is None or shutil.which("rustc") is None:
         raise ToolMissing(f"cargo: not on PATH; a build of Arti needs Rust {least} or later")

@@ -55,7 +55,7 @@ NO_PATCHES = Series((), "")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a build is made of: a release with the project's series and the user's patches, or a program.
+    """The ingredients of a build: a release with the project's series and the user's patches, or a program.
 
     The patches of ``series`` or of ``patches`` may be none. A program is taken as it is.
     """
@@ -73,7 +73,7 @@ class Recipe:
 
 
 def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SERIES) -> Recipe:
-    """What ``tor`` is built from as its files are now.
+    """The recipe of ``tor`` from its files as they are now.
 
     Debian's package is fetched into ``downloads``; without that folder it is only named. ``series`` is the
     folder of the project's patches. Raises InputError when a path, a revision or a checksum is not what
@@ -282,7 +282,7 @@ def _libraries(program: Path) -> dict[str, str]:
 
 
 def _patch_facts(recipe: Recipe) -> dict[str, Any]:
-    """What the provenance of a build says of its patches; nothing where there are none."""
+    """Facts on a build's patches, for its provenance; empty without patches."""
     facts: dict[str, Any] = {}
     names = {
         "series_sha256": ("patches", recipe.series),

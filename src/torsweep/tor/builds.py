@@ -88,7 +88,7 @@ class BuiltTor:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a run's provenance says of its tor."""
+        """Facts on the tor, for a run's provenance."""
         kept = (
             *("version", "series_sha256", "user_patches", "program_sha256"),
             *("source_sha256", "source_crate", "source_commit", "source_tree"),
@@ -103,7 +103,7 @@ _BUILD_ID = re.compile(rb"(\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL
 
 
 def code_sha256(tor: BuiltTor) -> str:
-    """What two builds have in common whose programs differ in nothing but the folder they were built in.
+    """A checksum that is equal for programs that differ only in the folder in which they were built.
 
     tor's messages have the paths of its source, and these the key of the build.
     """

@@ -50,7 +50,7 @@ class TorVersion:
 
 
 def ask_version(program: Path) -> TorVersion:
-    """What ``program`` answers to ``--version``; InputError when it is no tor, or does not run here."""
+    """The answer of ``program`` to ``--version``; InputError if it is not a tor, or does not run here."""
     try:
         answer = ask([program.resolve(), "--version"], PATIENCE_S)
     except NoAnswer as why:

@@ -113,7 +113,7 @@ class Release:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the provenance of a build says of its source."""
+        """Facts on the source, for a build's provenance."""
         facts = {"source": self.path.name, "source_verified_by": self.verified_by}
         if self.commit is None:
             return {**facts, "source_sha256": self.identity}

@@ -134,7 +134,7 @@ def archive(commit: Commit, tarball: Path) -> None:
 
 
 def difference(base: Commit, commit: Commit) -> str:
-    """What ``commit`` changes of ``base``, in the same repository, as git writes it."""
+    """The diff from ``base`` to ``commit``, in the same repository, as git writes it."""
     return _git(commit.repository, "diff", "--no-color", "--no-ext-diff", base.commit, commit.commit).stdout
 
 

@@ -215,7 +215,8 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
 
 
 def told_to_tor(settings: TorSettings) -> dict[str, str]:
-    """All that the settings come to in tor, whichever process has it; InputError for what tor cannot take."""
+    """All options and parameters that the settings set in any tor process; InputError if tor cannot take
+    one."""
     places = ("torrc", "relay", "client", "consensus", "environment")
     values = {
         f"{where} {name}": text for where in places for name, text in options_of(settings, where).items()
@@ -250,7 +251,7 @@ class _Set:
 
 
 def _set_by(settings: TorSettings) -> Iterator[_Set]:
-    """Each option whose setting is there."""
+    """The options whose settings are present."""
     section = settings.model_dump()
     options = [(option, option.setting, None) for option in _ALWAYS] + [
         (option, option.setting or knob.sets, knob) for knob in KNOBS.values() for option in knob.tor
@@ -290,7 +291,7 @@ def lacking(
 
 
 def option_names() -> frozenset[str]:
-    """The options that the settings of a run come to, in whichever process has them."""
+    """The names of options that settings of runs can set in any tor process."""
     every = [*_ALWAYS, *(option for knob in KNOBS.values() for option in knob.tor)]
     return frozenset(option.name for option in every)
 
@@ -323,7 +324,7 @@ def tracing_options(tracing: Tracing, file: str) -> list[str]:
 
 
 def consensus_parameters(settings: TorSettings) -> dict[str, int]:
-    """The consensus parameters that the settings come to, each stated though it may be the default.
+    """The consensus parameters of the settings, defaults included.
 
     Raises InputError for a setting that tor cannot take. Its source fixes a stream's window and what a SENDME
     of a circuit gives back.

@@ -60,7 +60,7 @@ def ask_options(
 
 
 def _options_here(program: Path, arguments: Sequence[str], folder: Path) -> dict[str, str]:
-    """What tor says with an address of this machine: only in a simulation do the names of its hosts resolve,
+    """tor's answer, asked with an address of this machine: the names of hosts resolve only in a simulation,
     and an authority does not start without an address."""
     words, changed = list(arguments), {}
     if f"--{_ADDRESS}" in words:

@@ -57,7 +57,7 @@ _NOT_TOLD = "whether it measures round trips is not known"
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """What TCP said of a connection with a round trip of ``given_ms``: ``tcpi_rtt`` as it was read."""
+    """``tcpi_rtt`` of a connection whose round trip is ``given_ms``, as it was read."""
 
     given_ms: float
     tcpi_rtt: int
@@ -80,13 +80,13 @@ class RoundTrips:
 
     @property
     def text(self) -> str:
-        """What provenance, captions and the doctor say of it."""
+        """The words for it in provenance, captions and the doctor's table."""
         return f"round trips {'' if self.measured else 'not '}measured"
 
 
 @functools.cache
 def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
-    """What :func:`measure` finds; measured once for a program.
+    """The result of :func:`measure`, which runs once for a program.
 
     Raises TorsweepError when it cannot be measured.
     """
@@ -101,7 +101,7 @@ def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
 
 
 def measure(shadow: Path) -> RoundTrips:
-    """What TCP says of a round trip of twice :data:`ONE_WAY_MS`, after a few exchanges of a byte.
+    """TCP's estimate of a round trip of twice :data:`ONE_WAY_MS`, after a few exchanges of a byte.
 
     Raises TorsweepError when Shadow does not get to an answer, or to one that is no round trip of this path.
     """
@@ -156,7 +156,7 @@ class ShadowTools:
 
     @property
     def engine_version(self) -> str:
-        """What figures and tables name: Shadow's version, what its TCP does, and tor's version."""
+        """The engine's name in figures and tables: Shadow's version, what its TCP does, and tor's version."""
         words = self.version_lines["shadow"].split()
         exact = next((word for word in words if word.startswith("v")), words[min(1, len(words) - 1)])
         return f"{exact.removeprefix('v')}, {self.round_trips.text}, tor {self.tors.version}"
@@ -234,8 +234,7 @@ def check_rates(measured: dict[str, float], tools: ShadowTools) -> None:
 
 
 def measure_rates(tools: ShadowTools) -> dict[str, float]:
-    """What a host gets and what it gives, each with :data:`STREAMS_EACH_WAY` streams of its own; bytes per
-    second.
+    """A host's rates down and up, each with :data:`STREAMS_EACH_WAY` streams, in bytes per second.
 
     Both are counted where they arrive, second by second, after the first :data:`SETTLING_S`.
     """

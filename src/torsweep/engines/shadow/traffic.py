@@ -211,7 +211,7 @@ def user_of(step: str, otherwise: pl.Expr) -> pl.Expr:
 
 
 def number_of(step: str, otherwise: str) -> pl.Expr:
-    """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``.
+    """The number of the download at ``step``, or the column ``otherwise`` if it is not an object of a page.
 
     The rows of a client are in the order of starts. A client that comes to a step again has been at the last
     page, and its pages count on from there.

@@ -91,7 +91,7 @@ def read_costs(folder: Path) -> dict[str, Cost]:
 
 
 def _program_and_host(pid: int) -> tuple[str, str]:
-    """What the process ``pid`` runs, and the host in whose folder it works; empty when it is gone."""
+    """The program of the process ``pid``, and the host in whose folder it works; empty when it has ended."""
     try:
         program = (PROC / str(pid) / "comm").read_text().strip()
         return program, Path(os.readlink(PROC / str(pid) / "cwd")).name
@@ -130,7 +130,7 @@ class Progress:
 
 
 def parse_progress(line: str) -> Progress | None:
-    """What ``line`` says; None when it is no line about progress."""
+    """The progress that ``line`` states; None for other lines."""
     match = _PROGRESS_LINE.search(line)
     if match is None:
         return None

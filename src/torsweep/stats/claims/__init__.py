@@ -66,7 +66,7 @@ Within = Annotated[Any, BeforeValidator(_within), WithJsonSchema(_WITHIN_SCHEMA)
 
 
 class Claim(Section):
-    """What every claim has: a name, the sentence it stands for, the knob it is about.
+    """The keys of every claim: its name, the sentence that it tests, and its knob.
 
     A test is a subclass with its own keys, a key ``test`` whose type is the Literal of its name, and
     :meth:`questions`. ``rests_on`` is what the runs have to record for it. With ``any_shows``, it holds when

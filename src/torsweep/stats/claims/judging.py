@@ -201,7 +201,7 @@ class Question:
         return {many: float(np.expm1(size)) for many, size in sizes.items()} if self.logarithms else sizes
 
     def can_show_text(self, answer: Answer) -> str:
-        """What ``answer`` says of what can be shown, as a sentence."""
+        """A sentence on the change that can be shown, from ``answer``."""
         what = "no change beyond ±" if self.keeps_margin else "a change of "
         if not self.logarithms:
             what = what.replace("change", "difference")
@@ -217,8 +217,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the plan says about a claim. ``setting`` names the levels of knobs the plan adds; ``can_show``
-    says what so many networks can show of it at all, by the comparison that varies most."""
+    """The verdict on a claim. ``setting`` names the levels of knobs the plan adds; ``can_show`` says what so
+    many networks can show of it at all, by the comparison that varies most."""
 
     claim: str
     text: str
@@ -246,7 +246,7 @@ class Inquiry:
     family: Mapping[str, int] = field(default_factory=dict)
 
     def verdict(self, design: Design = FIXED) -> Verdict:
-        """What the questions say together, in a sweep of ``design``."""
+        """The verdict from all questions, with the looks of ``design``."""
         head = (self.claim.id, self.claim.text, self.claim.test_name(), self.setting)
         if not self.questions:
             return Verdict(*head, NOT_TESTED, self.open_because)
@@ -265,7 +265,7 @@ class Inquiry:
 
 
 def _can_show(questions: Sequence[Question], answers: Sequence[Answer]) -> str:
-    """What can be shown, by the comparison that varies most; empty where no spread is known."""
+    """The change that can be shown, by the comparison that varies most; empty if no spread is known."""
     able = [each for each in zip(questions, answers, strict=True) if each[1].can_show]
     widest = max(able, key=lambda each: next(iter(each[1].can_show.values())), default=None)
     return widest[0].can_show_text(widest[1]) if widest else ""
@@ -288,7 +288,7 @@ def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
 
 
 def verdicts(analysis: Analysis) -> tuple[Verdict, ...]:
-    """What the plan says about each claim in each setting."""
+    """The verdict on each claim in each setting."""
     return tuple(inquiry.verdict(analysis.design) for inquiry in inquiries(analysis))
 
 
@@ -353,7 +353,7 @@ def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
 
 
 def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
-    """What the answers of a claim come to that holds when any of them shows it."""
+    """The verdict on a claim that holds if any of its answers shows it."""
     shown, same, unclear = (
         [c for c in answers if c.shows == shows] for shows in (YES, NO_DIFFERENCE, UNCLEAR)
     )

@@ -115,7 +115,7 @@ def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
 
 
 def received(analysis: Analysis) -> pl.DataFrame:
-    """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind.
+    """The rate that clients received, ``mib_per_s``, for each second: of all clients and by kind.
 
     A kind that received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow.
     """

@@ -74,7 +74,7 @@ def starts(analysis: Analysis) -> pl.DataFrame:
 
 
 def sent(analysis: Analysis) -> pl.DataFrame:
-    """What all hosts sent in a run, ``packets`` and ``bytes``, and payload that clients ``got``."""
+    """``packets`` and ``bytes`` that all hosts sent in a run, and the payload that clients ``got``."""
     columns = ("packets", "bytes")
     return _beside_payload(analysis, analysis.tables.wire(columns), *columns)
 

@@ -228,7 +228,7 @@ def _lines(
 
 
 def group_text(group: str) -> str:
-    """What follows the name of a measure of ``group``: ``, web``; nothing after one of all."""
+    """The suffix of a measure's name for ``group``, such as ``, web``; empty for the group of all."""
     return "" if group == ALL else f", {KIND_NAMES.get(group, group)}"
 
 

@@ -107,8 +107,8 @@ def _paired_band(
     knobs: Sequence[str],
     baseline: Mapping[str, str],
 ) -> tuple[Floats, Floats]:
-    """Where the curve of ``chosen`` might be, if that of the baseline is where it is; NaN for the baseline,
-    and for variants on other networks."""
+    """The band of ``chosen``'s curve from its difference to the baseline's; NaN for the baseline, and for
+    variants on other networks."""
     nothing = np.full(logs.shape[1], np.nan)
     variant = chosen.row(0, named=True)
     # A dimension that the baseline does not name, such as the source, is the same on both sides.

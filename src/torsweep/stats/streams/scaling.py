@@ -121,7 +121,7 @@ def _own_contrasts(analysis: Analysis) -> dict[_Contrast, list[tuple[Mapping[str
 
 
 def _log_ratios(analysis: Analysis) -> list[tuple[dict[str, str], dict[str, _Floats]]]:
-    """What a contrast of a kind, metric and quantile is, and its logarithms, one a network, by scale."""
+    """Each contrast of a kind, metric and quantile, with its logarithms (one for each network) by scale."""
     runs, contrasts = analysis.once(quantiles_by_run), analysis.once(_own_contrasts)
     ratios = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):

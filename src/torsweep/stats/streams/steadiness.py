@@ -171,7 +171,7 @@ def stationarity_of_plan(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def drift_sentences(analysis: Analysis) -> tuple[str, ...]:
-    """What drifts in a plan, in words; nothing where all is steady or unclear."""
+    """Sentences on what drifts in a plan; none if all is steady or unclear."""
     rows = unless_perf_alone(lambda of: of.once(stationarity_of_plan))(analysis) or []
     return tuple(
         f"{_what(row)}, {_where(row, analysis.knobs)}: {_drift_text(row)}"

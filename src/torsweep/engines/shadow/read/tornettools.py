@@ -57,7 +57,7 @@ RELAY_HOSTS = re.compile(r".*(relay|4uthority).*")
 
 @dataclass(frozen=True)
 class HostLogs:
-    """What a simulation tells.
+    """The content of a simulation's logs.
 
     ``log`` in frames counts ``clients``, which are names, and in ``bandwidth`` ``relays``. ``unfinished`` has
     a row for each download without a report: log, id, vertex, created_us, remote, bytes_wanted, bytes_got.
@@ -84,7 +84,7 @@ NONE_UNFINISHED = pl.DataFrame(
 
 
 def read_logs(hosts: Path) -> HostLogs:
-    """What the logs in ``hosts`` tell.
+    """Read the logs in ``hosts``.
 
     Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
     of versions that cannot be read; and where no client began a download.
@@ -162,7 +162,7 @@ _NAMED_RELAY = re.compile(r"\$([0-9A-F]{40})[~=](\w+)")
 def tables_of(read: HostLogs) -> tuple[dict[TableSchema, pl.DataFrame], int]:
     """Frames by their table, and the seconds that the simulation lasted.
 
-    Raises InputError for a perf client that downloads a size that is none of Tor's own measurements.
+    Raises InputError for a perf client that downloads a size that Tor's own measurements do not use.
     """
     duration_s = _end_us(read) // SECOND_US - EPOCH_S
     layout = Layout(EPOCH_S, 0, duration_s * 10**9, dict.fromkeys(read.clients, MARKOV), {}, {}, {})
