@@ -22,8 +22,9 @@ def load(source: str | Path, table: str = "streams") -> polars.DataFrame:
 
     ``source`` is a folder of results, or the name of an experiment or an import. Columns are those of
     docs/reference/tables.md, after ``seed`` and a column for each knob; ``entry_us`` is how long a download
-    had been under way when the warm-up ended. Raises InputError for what is no result, is damaged, or holds
-    several plans: it lists them.
+    had been under way when the warm-up ended. ``cells`` are those of traced relays, with client and download
+    where the relay is a guard; ``programs`` are the files that programs left. Raises InputError for what is
+    no result, is damaged, or holds several plans: it lists them.
     """
     from torsweep.runsets.imported import load_table
 

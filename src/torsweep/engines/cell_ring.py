@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from torsweep.config.tracing import POINTS, Tracing
 from torsweep.engines.table_schema import CELLS, validate, write_table
 from torsweep.errors import InputError
+from torsweep.storage import whole_file
+
+CHANNELS_FILE = "channels.parquet"
 
 _MOST_CHANNELS = 8192
 _HEADER_BYTES = 4096
@@ -38,20 +41,24 @@ def ring_bytes(tracing: Tracing) -> int:
 
 
 def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) -> dict[str, dict[str, int]]:
-    """Write the records of ``rings``, a file for each relay, as the table of the run; the counters of each
-    relay.
+    """Write the records of ``rings``, a file for each relay, as the table of the run, and their channels
+    beside it (:func:`channels_frame`); the counters of each relay.
 
     Rows are in the order of the relays, and of their writing. Raises InputError for a file that is no whole
     ring.
     """
     counters: dict[str, dict[str, int]] = {}
-    frames = []
+    frames, channels = [], []
     for host, file in rings.items():
         ring = read_ring(file)
+        channels.append(channels_frame(ring, host))
         counters[host] = {name: getattr(ring, name) for name in _COUNTERS}
         frames.append(cells_frame(ring, host, zero_ns))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=CELLS.polars)
     write_table(run_directory, CELLS, frame, compression_level=1)
+    if channels:
+        with whole_file(run_directory / CHANNELS_FILE) as temporary:
+            pl.concat(channels).write_parquet(temporary)
     return counters
 
 

@@ -21,8 +21,17 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.reading import validate
+from torsweep.config.tracing import PASSAGE_POINTS
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
-from torsweep.engines.table_schema import OUTCOMES, SCHEMAS, STREAMS, WORDS, TableSchema, write_table
+from torsweep.engines.table_schema import (
+    OUTCOMES,
+    PASSAGES,
+    SCHEMAS,
+    STREAMS,
+    WORDS,
+    TableSchema,
+    write_table,
+)
 from torsweep.errors import InputError
 from torsweep.formats.files import of_version, text_lines, whole_text
 from torsweep.formats.frames import read_metadata
@@ -32,6 +41,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.runsets.parsed import read_parsed
 from torsweep.runsets.plan_tables import IMPORT, METADATA_KEY, PlanTables
 from torsweep.runsets.run import GIVEN, Run, read_table, with_paths
+from torsweep.runsets.run_files import OF_RUNS, load_of_runs
 from torsweep.storage import verify_folder, whole_directory, with_checksums, write_text
 from torsweep.storage.folders import IMPORT_FOLDER
 from torsweep.units import SECOND_NS, rounded_duration
@@ -339,21 +349,32 @@ _PLACES = ("results/tables", "tables", "")
 def load_table(source: str | Path, table: str) -> pl.DataFrame:
     """See :func:`torsweep.load`."""
     schemas = {schema.name: schema for schema in SCHEMAS}
-    if table not in schemas:
-        raise InputError("is no table", key="table", value=table, accepted=", ".join(schemas))
+    if table not in schemas and table not in OF_RUNS:
+        accepted = ", ".join((*schemas, *OF_RUNS))
+        raise InputError("is no table", key="table", value=table, accepted=accepted)
     named = [Path("results", stage, source) for stage in ("imports", "tables")]
     folder = next((each for each in (Path(source), *named) if each.is_dir()), None)
     if folder is None:
         accepted = "a folder of results, or the name of an experiment or an import"
         raise InputError("no such results", value=str(source), accepted=accepted)
     if (folder / MANIFEST).is_file():
+        if table not in schemas:
+            raise InputError("an import has no such table", file=folder, key="table", value=table)
         return _of_import(folder, schemas[table])
     plans = next((plans for place in _PLACES if (plans := _plans(folder / place))), [])
     if len(plans) != 1:
         problem = f"holds the tables of {len(plans)} plans"
         raise InputError(problem, file=folder, accepted=f"one of {', '.join(map(str, plans))}" * bool(plans))
+    if table in OF_RUNS:
+        return load_of_runs(plans[0], table)
     tables = replace(PlanTables.open(plans[0]), kinds=WORDS["kind"])
-    return tables.whole(schemas[table].file)
+    frame = tables.whole(schemas[table].file)
+    if schemas[table] is PASSAGES and frame.is_empty():
+        accepted = f"runs with tracing of hosts, at the points {', '.join(PASSAGE_POINTS)}"
+        raise InputError(
+            "no cell was recorded at all places", file=plans[0], key="table", value=table, accepted=accepted
+        )
+    return frame
 
 
 def _plans(folder: Path) -> list[Path]:

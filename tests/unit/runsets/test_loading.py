@@ -98,3 +98,13 @@ def test_pandas_gets_the_same_frame(results: Path) -> None:
     frame = torsweep.load("refill_sweep").to_pandas()
     assert list(frame.columns) == torsweep.load("refill_sweep").columns
     assert list(frame["refill_interval"].cat.categories) == ["1000ms", "100ms", "10ms"]
+
+
+def test_passages_that_no_run_recorded_and_runs_that_are_elsewhere_are_told(results: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"table: no cell was recorded at all places, .*inbuf, queue, outbuf"
+    ):
+        torsweep.load("refill_sweep", "passages")
+    for table in ("cells", "programs"):
+        with pytest.raises(InputError, match="the runs of these tables are not here"):
+            torsweep.load("refill_sweep", table)
