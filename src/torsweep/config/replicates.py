@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.traffic import DownloadGroup
 from torsweep.config.variant import Level
 
 MOST_REPLICATES = 1000
@@ -109,8 +110,23 @@ def _rising(looks: Mapping[int, float]) -> Mapping[int, float]:
     return looks
 
 
+class KnownSpread(Section):
+    """How far two runs of one tor were apart by chance alone in an earlier study."""
+
+    engine: str
+    """The engine that ran it."""
+    kind: DownloadGroup
+    """Of which downloads."""
+    measure: str
+    """By which measure: paired_ttfb, mean_ttlb, …"""
+    sd: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """Standard deviation over networks of the logarithm of the ratio."""
+    networks: Annotated[int, Field(ge=1)]
+    """Over how many networks."""
+
+
 class Precision(Section):
-    """Which differences count, and what has been looked at."""
+    """Which differences count, what has been looked at, and what was known beforehand."""
 
     margin: Margin = NO_DIFFERENCE_BELOW
     """A smaller relative difference counts as no difference."""
@@ -119,6 +135,9 @@ class Precision(Section):
     )
     """Numbers of networks at which somebody has seen the verdicts, and may add networks, and the share of the
     error that was spent by then; `torsweep compare` keeps them."""
+    spread: tuple[KnownSpread, ...] = ()
+    """What was known of chance when the comparison began, with which intervals of few networks are narrower;
+    `torsweep compare` writes it."""
 
 
 def most_networks(replicates: ReplicatesByLevel) -> int:

@@ -170,6 +170,19 @@ PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
 MEASURED_KINDS: tuple[MeasuredKind, ...] = (*KINDS, *PERF_KINDS)
 
+DownloadGroup = Literal["web", "onion", "small", "middle", "large", "everyone"]
+"""Downloads that a comparison judges together: by what clients wait for, and those of all clients."""
+
+GROUPS: Mapping[DownloadGroup, tuple[MeasuredKind, ...]] = {
+    "web": ("web",),
+    "onion": ("onion",),
+    "small": ("perf_50kib",),
+    "middle": ("perf_1mib",),
+    "large": ("bulk", "perf_5mib"),
+    "everyone": MEASURED_KINDS,
+}
+"""The kinds of client that are in each: bulk clients and those that measure fetch 5 MiB alike."""
+
 ONION: ClientKind = "onion"
 ONION_SUFFIX = ".onion"
 """How addresses of onion services end."""

@@ -32,7 +32,8 @@ from torsweep.report.networks import Networks, Row, describe_networks
 from torsweep.runsets.plan_tables import Provenance, parse_provenance
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import Verdict
-from torsweep.stats.comparison import MEASURES_HEADER, Comparison, comparison, is_comparison
+from torsweep.stats.comparison import Comparison, comparison, is_comparison
+from torsweep.stats.comparison_rows import MEASURES_HEADER
 from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.statistic import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.summarize import ShownSummary, read_shown_summary

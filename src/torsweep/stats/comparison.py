@@ -1,140 +1,86 @@
-"""What a comparison says: a verdict for each kind of client, the rows that it rests on, and what comes next.
+"""What a comparison says: sentences, the worst that is shown first, the rows that they rest on, and what
+comes next.
 
 In: the verdicts of a summary (:func:`torsweep.stats.verdicts.read_claims`) and the claims. Out:
 :class:`Comparison`, which the terminal, the page, summary.md and the text to paste all show in its words.
 
 A verdict is one of three words: *shown* where the interval of any measure excludes 0; *no difference* where
 all measures lie within their bounds (:mod:`torsweep.stats.claims.change`), in every network; *inconclusive*
-otherwise.
+otherwise. What is said of a group of downloads is one of :data:`CASES`. Times are of those who get something:
+where they are shorter, and more clients may get nothing, the sentence says both, and the direction is not
+``better``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Literal
 
-from torsweep.config.traffic import KIND_NAMES, KINDS
 from torsweep.stats.claims import Claim
-from torsweep.stats.claims.change import OF_MOST, SHARE_MEASURES, AnyChange
-from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
+from torsweep.stats.claims.change import EVERYONE, AnyChange
+from torsweep.stats.claims.judging import NO_DIFFERENCE, YES, Answer
+from torsweep.stats.comparison_rows import INCONCLUSIVE, SHOWN, STATISTICS, Row, Word, short_name, who
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
 from torsweep.stats.inference.planning import size_text
-from torsweep.stats.text import milliseconds_text, percent_text, points_text
 from torsweep.stats.verdicts import ClaimsFile
 from torsweep.units import counted
-
-SHOWN = "shown"
-
-Word = Literal["shown", "no difference", "inconclusive"]
-
-BYTES = {"ttfb": "first byte", "ttlb": "last byte"}
-STATISTICS = {"paired": "same download", "median": "median", "mean": "mean", "p90": "90th percentile"}
-SHARES = {"without_progress": "clients without progress", "failed": "failed downloads"}
-
-MEASURES_HEADER = ("measure", "change", "interval", "verdict")
 
 MOST_NAMED = 3
 """Rows of one sort that a sentence names."""
 
-FASTER, SLOWER = "faster", "slower"
-BETTER, WORSE, MIXED = "better", "worse", "mixed"
+BETTER, WORSE, MIXED, OPEN = "better", "worse", "mixed", "open"
 
-
-@dataclass(frozen=True)
-class Row:
-    """A measure of a kind of client: ``measure`` is ``paired_ttfb``, …, ``p90_ttlb``, ``without_progress`` or
-    ``failed``.
-
-    ``interval`` is of the relative change (0.05: 5 % longer), of shares of the difference (0.02: two points),
-    and so are ``bound`` and ``by_network``, by seed. ``change_s`` is the mean difference in seconds, NaN for
-    shares. ``far_out`` are the seeds of networks far from the others. ``can_show`` has, by the number of
-    networks, the change that they show with a chance of 80 %. ``why`` says why there is no interval.
-    """
-
-    kind: str
-    measure: str
-    interval: Interval
-    change_s: float
-    bound: float
-    verdict: Word
-    by_network: Mapping[int, float]
-    far_out: tuple[int, ...] = ()
-    can_show: Mapping[int, float] = field(default_factory=dict)
-    why: str = ""
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it is a difference of shares, in points."""
-        return self.measure in SHARE_MEASURES
-
-    @property
-    def of_most(self) -> bool:
-        """Whether it says what most downloads notice."""
-        return self.measure.partition("_")[0] in OF_MOST
-
-    @property
-    def statistic(self) -> str:
-        """``same download``, ``mean``, ``90th percentile``, or the name of the share."""
-        return SHARES.get(self.measure) or STATISTICS[self.measure.rpartition("_")[0]]
-
-    @property
-    def byte(self) -> str:
-        """``first byte`` or ``last byte``; empty for shares."""
-        return "" if self.is_share else BYTES[self.measure.rpartition("_")[2]]
-
-    @property
-    def label(self) -> str:
-        """``first byte, same download``."""
-        return ", ".join(filter(None, [self.byte, self.statistic]))
-
-    @property
-    def cells(self) -> tuple[str, str, str, str]:
-        """Texts for the columns of :data:`MEASURES_HEADER`."""
-        return f"{KIND_NAMES[self.kind]}, {self.label}", self.change_text, self.bounds_text, self.verdict
-
-    @property
-    def change_text(self) -> str:
-        """``+40.7 % (+640 ms)``, ``+5.8 points``; a dash where a side has no number."""
-        if self.interval.mean != self.interval.mean:
-            return "–"
-        text = self.amount_text(self.interval.mean)
-        known = self.change_s == self.change_s
-        return f"{text} ({milliseconds_text(self.change_s)})" if known else text
-
-    @property
-    def bounds_text(self) -> str:
-        """``[+9.3, +81.2] %``; a dash where there are none."""
-        if not self.interval.known:
-            return "–"
-        low, high = (self.amount_text(bound) for bound in (self.interval.low, self.interval.high))
-        return f"[{low.partition(' ')[0]}, {high}".replace(" %", "] %").replace(" points", "] points")
-
-    def amount_text(self, amount: float) -> str:
-        """A change of this measure: per cents, or points."""
-        return points_text(amount) if self.is_share else percent_text(amount)
+CASES = {
+    MIXED: "{who}: slower: {worse}; and faster: {better}",
+    WORSE: "{who}: slower: {worse}",
+    BETTER: "{who}: faster: {better}",
+    "most": "{who}: faster for most: {better}; but the mean may be anything in {mean}",
+    OPEN: "{who}: faster for those who are served: {better}; {nothing}",
+    "more nothing": "More get nothing: {worse}",
+    "fewer nothing": "Fewer get nothing: {better}",
+    "both nothing": "More get nothing: {worse}; and fewer: {better}",
+    NO_DIFFERENCE: "{who} ({bounds})",
+    INCONCLUSIVE: "{who}: {unclear}",
+}
+"""What is said of a group of downloads, by what is shown of it."""
 
 
 @dataclass(frozen=True)
 class KindVerdict:
-    """What comes out for one kind of client: the verdict, a sentence that says why, and its rows.
+    """What comes out for one group of downloads: the verdict, what is said of it, and its rows.
 
     ``direction`` is ``better`` or ``worse`` where all that is shown has one sign, ``mixed`` where it has not,
-    and empty where nothing is shown.
+    ``open`` where times are shorter and more clients may get nothing, and empty where nothing is shown.
+    ``secondary``: *no difference* of the page does not wait for it.
     """
 
     kind: str
     verdict: Word
     direction: str
-    sentence: str
+    words: str
     rows: tuple[Row, ...]
+    secondary: bool = False
 
     @property
     def who(self) -> str:
-        """``Web clients``, ``Downloads of 50 KiB``."""
+        """``Web clients``, ``Large downloads (5 MiB)``."""
         return who(self.kind)
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it, by itself."""
+        prefix = "" if self.verdict == SHOWN else f"{self.verdict.capitalize()}: "
+        return f"{prefix}{self.words}."
+
+    @property
+    def severity(self) -> tuple[bool, bool, float]:
+        """What is worse comes first, then what is larger."""
+        shown = [row for row in self.rows if row.verdict == SHOWN]
+        worse = [row.size for row in shown if row.is_worse]
+        largest = max(worse or [row.size for row in shown], default=0.0)
+        return not worse, self.kind != EVERYONE, -largest
 
 
 @dataclass(frozen=True)
@@ -162,6 +108,7 @@ class Comparison:
     networks: tuple[int, ...]
     looks: tuple[int, ...]
     provisional: bool
+    refused: str = ""
     unit: str = "network"
 
     @property
@@ -171,23 +118,51 @@ class Comparison:
 
     @property
     def numbers(self) -> tuple[Row, ...]:
-        """The rows that have a number; what has none, and why, is in the sentences."""
-        return tuple(row for row in self.rows if row.interval.mean == row.interval.mean)
+        """The rows that say something; what says nothing is in the sentences."""
+        return tuple(row for row in self.rows if row.verdict == SHOWN or not row.says_nothing)
+
+    @property
+    def main_numbers(self) -> tuple[Row, ...]:
+        """Those for a terminal: what is shown, what most downloads notice, and who gets nothing."""
+        return tuple(row for row in self.numbers if row.verdict == SHOWN or row.of_most or row.is_share)
 
     @property
     def verdict(self) -> Word:
-        """``shown`` where it is for any kind of client, ``no difference`` where that is so for all."""
-        words = {kind.verdict for kind in self.kinds}
-        if SHOWN in words:
+        """``shown`` where it is for any group; ``no difference`` where that is so for all but secondary
+        ones."""
+        if any(kind.verdict == SHOWN for kind in self.kinds):
             return "shown"
-        return "no difference" if words == {NO_DIFFERENCE} else "inconclusive"
+        main = {kind.verdict for kind in self.kinds if not kind.secondary}
+        return "no difference" if main == {NO_DIFFERENCE} else "inconclusive"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What came out, the worst first; then what makes no difference, what is open, and what says
+        nothing."""
+        shown = sorted((kind for kind in self.kinds if kind.verdict == SHOWN), key=lambda kind: kind.severity)
+        lines = [f"{kind.words}." for kind in shown]
+        for verdict in (NO_DIFFERENCE, INCONCLUSIVE):
+            alike = [kind.words for kind in self.kinds if kind.verdict == verdict]
+            if alike and verdict == INCONCLUSIVE and self.refused:
+                alike = [self.refused]
+            lines += [f"{verdict.capitalize()}: {'; '.join(filter(None, alike))}."] if any(alike) else []
+        lines += [f"Too little was measured to say anything of {text}." for text in self._says_nothing()]
+        lines += _far_out(self.rows)
+        return tuple([*(["Provisional: the network still changed."] if self.provisional else []), *lines])
 
     @property
     def sentence(self) -> str:
-        """What came out, in a sentence: each kind of client, in short."""
-        parts = [_short(kind) for kind in self.kinds]
-        text = "; ".join([*parts[:1], *(f"{part[0].lower()}{part[1:]}" for part in parts[1:])])
-        return f"{text} (provisional)." if self.provisional else f"{text}."
+        """What came out, in short: what is shown, or else all."""
+        words = [kind for kind in self.kinds if kind.verdict == SHOWN]
+        return " ".join(self.sentences[: len(words) + self.provisional] if words else self.sentences)
+
+    def _says_nothing(self) -> Iterator[str]:
+        """The rows that say nothing, and why, for each reason."""
+        lost = [row for row in self.rows if row.says_nothing and row.verdict != SHOWN]
+        for why, of_one in groupby(sorted(lost, key=lambda row: row.why), key=lambda row: row.why):
+            by_kind = groupby(of_one, key=lambda row: row.kind)
+            named = "; ".join(f"{short_name(kind)}: {_labels(list(rows))}" for kind, rows in by_kind)
+            yield f"{named} ({why})" if why else named
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -197,7 +172,7 @@ class Comparison:
         if self.looks:
             looks = ", ".join(map(str, self.looks))
             together += f", over looks at {looks} {self.unit}s and later ones"
-        notes = [f"{SAME_DOWNLOAD_NOTE if same else MEDIAN_NOTE} {ALL_NOTE}", together]
+        notes = [f"{SAME_DOWNLOAD_NOTE if same else MEDIAN_NOTE} {ALL_NOTE}", f"{together}. {BOUND_NOTE}"]
         if any(kind.verdict == NO_DIFFERENCE for kind in self.kinds):
             unseen = 1 - (1 - CONFIDENCE) ** (1 / len(self.networks))
             notes.append(
@@ -208,9 +183,11 @@ class Comparison:
 
     @cached_property
     def step(self) -> NextStep | None:
-        """Twice as many networks, where a kind of client is inconclusive; else None."""
-        open_kinds = [kind for kind in self.kinds if kind.verdict == INCONCLUSIVE]
-        if not open_kinds:
+        """Twice as many networks, where a group that counts is inconclusive; else None."""
+        open_kinds = [
+            kind for kind in self.kinds if kind.verdict == INCONCLUSIVE and not kind.secondary and kind.rows
+        ]
+        if not open_kinds or self.verdict == NO_DIFFERENCE:
             return None
         networks = 2 * len(self.networks)
         same = [row for row in open_kinds[0].rows if row.of_most]
@@ -229,6 +206,7 @@ MEDIAN_NOTE = "Times count from the request."
 ALL_NOTE = (
     "Mean and 90th percentile: of all downloads; one that was cut off counts at least as long as it waited."
 )
+BOUND_NOTE = "No difference: the 90 % interval of each lies within its bound."
 
 
 def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
@@ -238,42 +216,34 @@ def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "net
     nothing is said to make no difference.
     """
     claims = {claim.id: claim for claim in asked if isinstance(claim, AnyChange)}
-    kinds = []
-    for verdict in claims_file.claims:
-        if claim := claims.get(verdict.claim):
-            rows = tuple(_row(claim.kind, answer, unit) for answer in verdict.comparisons)
-            reason = claim.cannot_show
-            if claims_file.not_arrived:
-                lacking = ", ".join(claims_file.not_arrived)
-                reason = f"the change did not arrive: tors do not have what {lacking} tells them"
-            kinds.append(_judged(claim.kind, rows, reason))
-    return Comparison(tuple(kinds), claims_file.seeds, claims_file.interim, bool(claims_file.drift), unit)
+    refused = next((claim.cannot_show for claim in claims.values() if claim.cannot_show), "")
+    if claims_file.not_arrived:
+        lacking = ", ".join(claims_file.not_arrived)
+        refused = f"the change did not arrive: tors do not have what {lacking} tells them"
+    rows = {
+        verdict.claim: tuple(
+            _row(claims[verdict.claim].kind, answer, unit, bool(refused)) for answer in verdict.comparisons
+        )
+        for verdict in claims_file.claims
+        if verdict.claim in claims
+    }
+    shares = [row for of_one in rows.values() for row in of_one if row.is_share]
+    kinds = (_judged(claims[name], of_one, shares) for name, of_one in rows.items())
+    seeds, drift = claims_file.seeds, bool(claims_file.drift)
+    return Comparison(tuple(kinds), seeds, claims_file.interim, drift, refused, unit)
 
 
-def who(kind: str) -> str:
-    """``Web clients``, ``Downloads of 50 KiB``."""
-    name = KIND_NAMES[kind]
-    return f"{name[0].upper()}{name[1:]} clients" if kind in KINDS else f"Downloads of {name}"
-
-
-def _row(kind: str, answer: Answer, unit: str) -> Row:
+def _row(kind: str, answer: Answer, unit: str, refused: bool) -> Row:
     behind, interval = answer.behind, answer.interval
     assert behind is not None, "a claim of a change says what its answers rest on"
     word: Word = "inconclusive"
-    if answer.shows in (YES, NO_DIFFERENCE):
-        word = "shown" if answer.shows == YES else "no difference"
-    return Row(
-        kind,
-        behind.measure,
-        interval,
-        behind.difference_s,
-        behind.bound,
-        word,
-        behind.by_network,
-        behind.far_out,
-        answer.can_show,
-        "" if interval.known else _why_no_interval(interval, behind.measure, unit),
-    )
+    if answer.shows == YES:
+        word = "shown"
+    elif answer.shows == NO_DIFFERENCE and not refused:
+        word = "no difference"
+    why = "" if interval.known else _why_no_interval(interval, behind.measure, unit)
+    facts = (behind.difference_s, behind.bound, word, behind.by_network, behind.far_out)
+    return Row(kind, behind.measure, interval, *facts, answer.can_show, why)
 
 
 def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
@@ -286,55 +256,75 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
     return f"a {unit} had too few downloads"
 
 
-def _judged(kind: str, rows: tuple[Row, ...], refused: str) -> KindVerdict:
-    """The verdict on ``rows``; ``refused`` says why nothing makes no difference, where that is so."""
-    if refused:
-        instead: dict[Word, Word] = {"no difference": "inconclusive"}
-        rows = tuple(replace(row, verdict=instead.get(row.verdict, row.verdict)) for row in rows)
-    shown = [row for row in rows if row.verdict == SHOWN]
-    if shown:
-        words, direction = _direction(shown)
-        parts = "; ".join(_far_out(rows))
-        far = f". {parts[0].upper()}{parts[1:]}" if parts else ""
-        unclear = [row for row in rows if row.verdict == INCONCLUSIVE]
-        rest = f". Inconclusive: {_labels(unclear)}" if unclear else ""
-        sentence = f"{who(kind)}: {words}: {_changes(shown)}{far}{rest}."
-        return KindVerdict(kind, "shown", direction, sentence, rows)
-    if refused:
-        return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {refused}.", rows)
-    if rows and all(row.verdict == NO_DIFFERENCE for row in rows):
-        return KindVerdict(kind, "no difference", "", f"{who(kind)}: no difference: {_bounds(rows)}.", rows)
-    return KindVerdict(kind, "inconclusive", "", f"{who(kind)}: inconclusive: {_why(rows)}.", rows)
+def _judged(claim: AnyChange, rows: tuple[Row, ...], shares: Sequence[Row]) -> KindVerdict:
+    """What ``rows`` come to, where ``shares`` say who gets nothing."""
+    worse, better = (
+        sorted((row for row in rows if row.verdict == SHOWN and row.is_worse is sign), key=_largest_first)
+        for sign in (True, False)
+    )
+    verdict: Word = "shown"
+    if not worse and not better:
+        verdict = (
+            "no difference" if rows and all(row.verdict == NO_DIFFERENCE for row in rows) else "inconclusive"
+        )
+    case, direction = _case(claim.kind, rows, worse, better, shares) if verdict == SHOWN else (verdict, "")
+    words = CASES[case].format(
+        who=who(claim.kind),
+        worse=_changes(worse),
+        better=_changes(better),
+        mean=next((row.bounds_text for row in _open_means(rows, better)), ""),
+        nothing=_nothing(shares),
+        bounds=_bounds(rows),
+        unclear=_unclear(rows),
+    )
+    return KindVerdict(claim.kind, verdict, direction, words, rows, claim.secondary)
 
 
-def _direction(shown: Sequence[Row]) -> tuple[str, str]:
-    """What is shown, in words, and whether it is better, worse or mixed."""
-    signs = {row.interval.mean > 0 for row in shown}
-    most = {row.interval.mean > 0 for row in shown if row.of_most}
-    others = {row.interval.mean > 0 for row in shown if not row.of_most}
-    if len(signs) == 1:
-        direction = WORSE if signs == {True} else BETTER
-        if not most:
-            return f"{direction} for some", direction
-        return SLOWER if signs == {True} else FASTER, direction
-    if (most, others) == ({False}, {True}):
-        return "faster for most, worse for the slowest", MIXED
-    if (most, others) == ({True}, {False}):
-        return "slower for most, better for the slowest", MIXED
-    first, last = ({row.interval.mean > 0 for row in shown if row.byte == byte} for byte in BYTES.values())
-    if len(first) == len(last) == 1:
-        ahead, behind = (FASTER, SLOWER) if first == {False} else (SLOWER, FASTER)
-        return f"first bytes {ahead}, last bytes {behind}", MIXED
-    return "measures disagree", MIXED
+def _largest_first(row: Row) -> float:
+    return -row.size
+
+
+def _case(
+    kind: str, rows: Sequence[Row], worse: Sequence[Row], better: Sequence[Row], shares: Sequence[Row]
+) -> tuple[str, str]:
+    """The case of :data:`CASES`, and the direction."""
+    direction = MIXED if worse and better else WORSE if worse else BETTER
+    if kind == EVERYONE:
+        return {MIXED: "both nothing", WORSE: "more nothing", BETTER: "fewer nothing"}[direction], direction
+    if direction == BETTER and _nothing(shares):
+        return OPEN, OPEN
+    if direction == BETTER and list(_open_means(rows, better)):
+        return "most", BETTER
+    return direction, direction
+
+
+def _open_means(rows: Sequence[Row], better: Sequence[Row]) -> Iterator[Row]:
+    """The means that may be longer by more than their bound, of bytes that come sooner for most."""
+    sooner = {row.byte for row in better}
+    means = (row for row in rows if row.statistic == STATISTICS["mean"] and row.byte in sooner)
+    return (row for row in means if row.verdict == INCONCLUSIVE and row.interval.high > row.bound)
+
+
+def _nothing(shares: Sequence[Row]) -> str:
+    """That more get nothing, or how many more may; empty where it is known that no more than the bound do."""
+    worst = max(
+        (row for row in shares if row.interval.known),
+        key=lambda row: row.interval.high - row.bound,
+        default=None,
+    )
+    if worst is None or worst.interval.high <= worst.bound:
+        return ""
+    most = f"{100 * worst.interval.high:.1f} points"
+    if worst.verdict == SHOWN:
+        return f"more get nothing ({worst.statistic} {worst.change_text})"
+    return f"up to {most} more may get nothing ({worst.statistic})"
 
 
 def _changes(rows: Sequence[Row]) -> str:
-    """``same download: first byte +40.7 % (+640 ms), last byte …; clients without progress: +5.8 points``."""
-    parts = []
-    for statistic, of_one in groupby(rows, key=lambda row: row.statistic):
-        changes = (f"{row.byte} {row.change_text}".strip() for row in of_one)
-        parts.append(f"{statistic}: {', '.join(changes)}")
-    return "; ".join(parts)
+    """``last byte, same download +40.7 % (+640 ms); …``: the first few."""
+    named = [f"{row.label} {row.change_text}" for row in rows[:MOST_NAMED]]
+    more = [f"and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+    return "; ".join([*named, *more])
 
 
 def _labels(rows: Sequence[Row]) -> str:
@@ -353,32 +343,20 @@ def _bounds(rows: Sequence[Row]) -> str:
     return ", ".join(f"{row.statistic} within {100 * row.bound:g} {units[row.is_share]}" for row in firsts)
 
 
+def _unclear(rows: Sequence[Row]) -> str:
+    """What a group's rows leave open: the first few."""
+    wide = [row for row in rows if row.verdict == INCONCLUSIVE and not row.says_nothing]
+    named = [f"{row.label} may be anything in {row.bounds_text}" for row in wide[:MOST_NAMED]]
+    more = [f"so may {len(wide) - MOST_NAMED} more"] if len(wide) > MOST_NAMED else []
+    return "; ".join([*named, *more]) or "nothing is known"
+
+
 def _far_out(rows: Sequence[Row]) -> Iterator[str]:
     """Which networks are far from the others, and in what."""
     for seed in dict.fromkeys(seed for row in rows for seed in row.far_out):
         named = [row for row in rows if seed in row.far_out]
-        texts = [f"{row.label} {row.amount_text(row.by_network[seed])}" for row in named[:MOST_NAMED]]
-        yield f"network {seed} is far from the others ({'; '.join(texts)})"
-
-
-def _why(rows: Sequence[Row]) -> str:
-    """Why a kind of client is inconclusive."""
-    parts = list(_far_out(rows))
-    unclear = [row for row in rows if row.verdict == INCONCLUSIVE]
-    wide = [row for row in unclear if row.interval.known and not row.far_out]
-    parts += [f"{row.label} may be anything in {row.bounds_text}" for row in wide[:MOST_NAMED]]
-    parts += [f"so may {len(wide) - MOST_NAMED} more"] if len(wide) > MOST_NAMED else []
-    without = sorted((row for row in unclear if not row.interval.known), key=lambda row: row.why)
-    for why, of_one in groupby(without, key=lambda row: row.why):
-        parts.append(f"{_labels(list(of_one))}: {why}")
-    return "; ".join(parts)
-
-
-def _short(kind: KindVerdict) -> str:
-    """``Web clients: slower (first byte, same download +40.7 %, +640 ms)``."""
-    shown = [row for row in kind.rows if row.verdict == SHOWN]
-    if not shown:
-        return f"{kind.who}: {kind.verdict}"
-    first = shown[0]
-    change = first.change_text.replace(" (", ", ").removesuffix(")")
-    return f"{kind.who}: {_direction(shown)[0]} ({first.label} {change})"
+        texts = [
+            f"{short_name(row.kind)}, {row.label} {row.amount_text(row.by_network[seed])}"
+            for row in named[:MOST_NAMED]
+        ]
+        yield f"Network {seed} is far from the others ({'; '.join(texts)})."

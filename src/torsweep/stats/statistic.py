@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 import polars as pl
 
+from torsweep.config.replicates import KnownSpread
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.frames import read_csv
@@ -53,6 +54,8 @@ class Analysis:
     names: Levels = field(default_factory=dict)
     """What levels are called, where figures do not call them by their own names."""
     design: Design = FIXED
+    spread: Sequence[KnownSpread] = ()
+    """What is known of chance, in every engine."""
     public: Path | None = None
     """A file of public Tor, to stand beside perf clients in place of the one that ships."""
     known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)

@@ -24,7 +24,8 @@ from torsweep.formats.files import read_json
 from torsweep.runsets.plan_tables import DIMENSIONS, SOURCE, PlanTables, Provenance
 from torsweep.stats.claims import Claim, claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
-from torsweep.stats.comparison import MEASURES_HEADER, comparison, is_comparison
+from torsweep.stats.comparison import comparison, is_comparison
+from torsweep.stats.comparison_rows import MEASURES_HEADER
 from torsweep.stats.inference.interim import Design, read_looks, record_look
 from torsweep.stats.listing import module_file, own_modules, told_with_its_line, values_in_modules
 from torsweep.stats.measures import Measure
@@ -93,6 +94,7 @@ def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = No
         _settings(tables.provenance.knobs, experiment.knobs),
         [dict(variant.levels) for variant in plan.variants],
         experiment.report.names,
+        spread=experiment.precision.spread,
         public=public,
     )
 
@@ -201,7 +203,7 @@ def shown_summary(summary: Summary) -> ShownSummary:
     asked, provenance = summary.analysis.claims, summary.provenance
     if is_comparison(asked):
         said = comparison(claims_file(summary.analysis), asked)
-        sentences = [*(kind.sentence for kind in said.kinds), *said.notes]
+        sentences = [*said.sentences, *said.notes]
         answer = TextTable("What came out", MEASURES_HEADER, [row.cells for row in said.numbers], sentences)
         tables = {**tables, CLAIMS.name: [answer]}
     title = f"{provenance.experiment}, plan {provenance.plan}: summary"

@@ -22,34 +22,27 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.knobs import STOCK_TOR
-from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import Variant
 from torsweep.formats.files import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
-from torsweep.stats.comparison import (
-    BYTES,
-    MEASURES_HEADER,
-    MIXED,
-    SHOWN,
-    WORSE,
-    Comparison,
-    KindVerdict,
-    Row,
-    comparison,
-)
+from torsweep.stats.comparison import MIXED, OPEN, WORSE, Comparison, KindVerdict, comparison
+from torsweep.stats.comparison_rows import MEASURES_HEADER, SHOWN, Row, short_name
 from torsweep.stats.inference.planning import POWER, basis, size_text
 from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
 from torsweep.stats.text import change_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
 from torsweep.study.sight import model_answer, unseen
-from torsweep.study.workload import Workload
+from torsweep.study.workload import Workload, measure_name
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
 COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak memory"}
 """Measures of what processes of a role cost together, and what they are called."""
+
+MOST_ROWS = 8
+"""Rows of the table on a terminal."""
 
 WIDE = 110
 """Letters of a line that has room for all of a row."""
@@ -79,18 +72,21 @@ def print_verdict(
         where = f"{many}, {claims_file.engine}, era {claims_file.era}"
     else:
         where = f"{claims_file.engine}, {over}"
-    lines = [about, where, *(kind.sentence for kind in said.kinds)]
-    console.print(Text("\n".join(lines)), soft_wrap=True)
-    console.print(measures_table(said.numbers, narrow=console.width < WIDE))
-    console.print(Text("\n".join([*said.notes, *costs_of(summary)])), soft_wrap=True)
+    console.print(Text("\n".join([about, where, *said.sentences])), soft_wrap=True)
+    rows = said.main_numbers[:MOST_ROWS]
+    console.print(measures_table(rows, narrow=console.width < WIDE))
+    rest = len(said.rows) - len(rows)
+    more = [f"{said.notes[1]} The page has {counted(rest, 'more measure')}." if rest else said.notes[1]]
+    console.print(Text("\n".join([*more, *costs_of(summary)])), soft_wrap=True)
     return said
 
 
 def costs_of(summary: Path) -> list[str]:
-    """The lines of :func:`cost_lines`; none where the ``summary`` has no differences of measures."""
+    """The lines of :func:`cost_lines` as one; none where the ``summary`` has no differences of measures."""
     if not (summary / MEASURE_DIFFERENCES.file).is_file():
         return []
-    return list(cost_lines(MEASURE_DIFFERENCES.read(summary)))
+    lines = list(cost_lines(MEASURE_DIFFERENCES.read(summary)))
+    return ["; ".join(lines)] if lines else []
 
 
 def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
@@ -138,7 +134,7 @@ def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
     table.add_column("can show" if narrow else CAN_SHOW)
     for kind, of_kind in groupby(rows, key=lambda row: row.kind):
         if narrow:
-            table.add_row(Text(KIND_NAMES[kind], style="bold"))
+            table.add_row(Text(short_name(kind), style="bold"))
         for row in of_kind:
             measure, change, bounds, verdict = row.cells
             able = can_show_text(row)
@@ -165,7 +161,7 @@ class ComparisonAnswer:
 
     def markdown(self) -> str:
         """The block to paste."""
-        kinds = "\n".join(f"- {_escaped(kind.sentence)}" for kind in self.said.kinds)
+        kinds = "\n".join(f"- {_escaped(sentence)}" for sentence in self.said.sentences)
         rows = [MEASURES_HEADER, ("---",) * len(MEASURES_HEADER), *(row.cells for row in self.said.numbers)]
         table = "\n".join(f"| {' | '.join(map(_escaped, cells))} |" for cells in rows)
         facts = "\n".join(f"- {name}: {_escaped(text)}" for name, text in self.facts.items())
@@ -194,12 +190,13 @@ class ComparisonAnswer:
         return file
 
     def fails(self, conditions: Sequence[str]) -> bool:
-        """Whether one of ``conditions`` holds for any kind of client; mixed counts as worse."""
+        """Whether one of ``conditions`` holds for any group of downloads; mixed counts as worse, and so do
+        shorter times where more than 2 % more clients may get nothing."""
         kinds = self.said.kinds
         holds = {
             "shown": any(kind.verdict == SHOWN for kind in kinds),
-            "worse": any(kind.direction in (WORSE, MIXED) for kind in kinds),
-            "inconclusive": any(kind.verdict == INCONCLUSIVE for kind in kinds),
+            "worse": any(kind.direction in (WORSE, MIXED, OPEN) for kind in kinds),
+            "inconclusive": any(kind.verdict == INCONCLUSIVE and not kind.secondary for kind in kinds),
         }
         return any(holds[condition] for condition in conditions)
 
@@ -262,8 +259,8 @@ def _chance(plan: Workload) -> str:
     if not found:
         return ""
     sizes = ", ".join(
-        f"{size_text(math.expm1(row.log_ratio_sd))} ({KIND_NAMES[kind]}, {BYTES[metric]})"
-        for (kind, metric), (_, row) in found.items()
+        f"{size_text(math.expm1(row.log_ratio_sd))} ({measure_name(*measure)})"
+        for measure, (_, row) in found.items()
     )
     bases = dict.fromkeys(basis(row, plan.play.engine, experiment.pairing) for _, row in found.values())
     return f"two runs of one tor differ by {sizes} (standard deviation, same download), {'; '.join(bases)}"

@@ -150,6 +150,18 @@ def compare_command(
             " guards or circuits. When left out, paths where the change allows it."
         ),
     ] = None,
+    about: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MEASURE",
+            help="The measure that the comparison is about, such as 'large downloads, last byte': it shows"
+            " smaller changes then, and the others larger ones.",
+        ),
+    ] = None,
+    first_seed: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Seed of the first network; 1 when left out."),
+    ] = None,
     study: Annotated[
         Path | None,
         typer.Option(

@@ -19,12 +19,11 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field
 
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured, Seed
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import Number
 from torsweep.config.tors import TorSource
-from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.config.variant import FREE, PATHS, Pairing
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
@@ -36,25 +35,25 @@ from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES, write_study
+from torsweep.study.questions import About, claims_of_study, known_spread
 from torsweep.study.sight import refusal
 from torsweep.study.tor_change import TorChange
 from torsweep.study.venue import TORNET_ENGINE, Tornets, engines_of_tor
+from torsweep.units import SECOND_NS
 
 PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"
 """The experiment whose clients those of a comparison are like."""
 
 _FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
-_CLIENTS = {"web": "Times of web clients", "bulk": "Times of bulk clients"}
-_ONION_CLIENTS = {"onion": "Times of clients of onion services"}
 _LIKE = {"onion": "web"}
 """Kinds of client that do what those of another kind do."""
 _PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
-_PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
-"""The clients that measure in networks of tornettools."""
 
 USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "30 s", "measured": "2 min", "pairing": PATHS}
 """In the model, medians of small_live are the same within 1.5 % after 20, 30, 60 and 120 s of warm-up."""
+
+_NUMBERS = ("networks", "first_seed")
 
 MAY_DIFFER = ("replicates", "precision", "question", "report", "figures")
 """Keys in which the document of a study may change: how many networks, its name in words, what is drawn."""
@@ -68,6 +67,8 @@ class Setup(Section):
     warm_up: Annotated[Duration, Field(alias="--warm-up")]
     measured: Annotated[Measured, Field(alias="--measured")]
     pairing: Annotated[Pairing, Field(alias="--pairing")]
+    first_seed: Annotated[Seed, Field(alias="--first-seed")] = 1
+    about: Annotated[About | None, Field(alias="--about")] = None
 
     @classmethod
     def read(cls, tornets: Tornets | None = None, **options: str | None) -> Setup:
@@ -78,8 +79,9 @@ class Setup(Section):
         stated = {name: text for name, text in options.items() if text is not None}
         usual = {name: stated.get(name, text) for name, text in USUAL_OPTIONS.items()}
         texts = usual if tornets is None else tornets.options(dict.fromkeys(usual) | options)
-        keys = {f"--{name.replace('_', '-')}": text for name, text in texts.items()}
-        return validate(cls, {**keys, "--networks": parse_scalar(texts["networks"])}, None)
+        texts |= {name: stated[name] for name in ("first_seed", "about") if name in stated}
+        read = {name: parse_scalar(text) if name in _NUMBERS else text for name, text in texts.items()}
+        return validate(cls, {f"--{name.replace('_', '-')}": value for name, value in read.items()}, None)
 
     def keys(self) -> dict[str, Any]:
         """The keys of experiment.yaml that it sets, but for the number of networks."""
@@ -200,7 +202,9 @@ def make_study(
     if file.is_file():
         # The networks that the user has chosen there.
         document["first_seed"] = read_yaml(file).get("first_seed", document["first_seed"])
-    document["precision"] = {"looks": with_look(read_looks(file), setup.networks)}
+    spread = _known_spread(file, document, setup)
+    looks = {"looks": with_look(read_looks(file), setup.networks)}
+    document["precision"] = {**looks, **({"spread": spread} if spread else {})}
     patches = {
         Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
     }
@@ -209,6 +213,15 @@ def make_study(
         tors[DEBIANS_TOR.name] = validate(TorSource, DEBIANS_TOR.entry, None)
     builds = {key: tor for key, tor in tors.items() if not tor.named}
     return Study(where, name, document, patches, builds, tornets)
+
+
+def _known_spread(file: Path, document: Mapping[str, Any], setup: Setup) -> list[dict[str, Any]]:
+    """What is known of chance; of a study that has begun in ``file`` what was known then."""
+    if file.is_file():
+        began: list[dict[str, Any]] = (read_yaml(file).get("precision") or {}).get("spread", [])
+        return began
+    measured_s = setup.measured / SECOND_NS
+    return known_spread(document["network"], document["engines"], setup.era, setup.pairing, measured_s)
 
 
 def _require_network(network: str, folder: Path) -> None:
@@ -229,10 +242,11 @@ def _document(
     config = load_network_config(network) if sampled else None
     perf = config is None or config.perf_clients
     cannot_show = "" if config is None else refusal(change, network, config.relay_count)
-    subjects = {**_CLIENTS, **(_ONION_CLIENTS if config and config.onion_clients else {})}
+    kinds = ["web", "bulk", *(["onion"] if config and config.onion_clients else [])]
     tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
     levels = {"tors": tors, "options": change.options}
-    clients = " and ".join(subjects) if sampled else "perf"
+    sides = (change.level, change.baseline[change.knob])
+    clients = " and ".join(kinds) if sampled else "perf"
     usual = read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
     document = {
         "question": f"What do {clients} clients notice of {change.title}?",
@@ -241,28 +255,20 @@ def _document(
         "network": network,
         "replicates": setup.networks,
         "precision": {},
-        "first_seed": 1,
+        "first_seed": setup.first_seed,
         **setup.keys(),
         **{key: value for key, value in levels.items() if value},
         "knobs": change.knobs,
         "baseline": change.baseline,
         # Under Shadow nothing else tells how far an unfinished download of Arti has come.
         **({"progress": True} if change.has_arti else {}),
-        "traffic": {kind: usual[_LIKE.get(kind, kind)] for kind in subjects} if sampled else {},
+        "traffic": {kind: usual[_LIKE.get(kind, kind)] for kind in kinds} if sampled else {},
         "figures": (_FIGURES if sampled else ()) + (_PERF_FIGURES if perf else ()),
-        "claims": [
-            _claim(*each, change, cannot_show) for each in (subjects if sampled else _PERF_CLIENTS).items()
-        ],
+        "claims": list(claims_of_study(config, change.knob, *sides, setup.about, cannot_show)),
     }
     # As YAML gives it back: lists for tuples.
     plain: dict[str, Any] = json.loads(json.dumps(document))
     return plain
-
-
-def _claim(kind: str, subject: str, change: TorChange, cannot_show: str) -> dict[str, Any]:
-    text = f"{subject} with {change.level} differ from those with {change.baseline[change.knob]}."
-    about = {"id": kind, "text": text, "test": "change", "knob": change.knob, "kind": kind}
-    return {**about, **({"cannot_show": cannot_show} if cannot_show else {})}
 
 
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:

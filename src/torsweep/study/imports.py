@@ -17,13 +17,14 @@ from rich.console import Console
 from torsweep.config.experiment import Duration
 from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import NO_DIFFERENCE_BELOW
-from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
+from torsweep.config.traffic import GROUPS, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.imported import IMPORTED, Import, import_folder, open_import
 from torsweep.runsets.plan_tables import IMPORT, PlanTables
-from torsweep.stats.claims.change import AnyChange
+from torsweep.stats.claims.change import EVERYONE, AnyChange
+from torsweep.stats.comparison_rows import who
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import REQUEST
 from torsweep.stats.summarize import summary_of, write_summary
@@ -83,14 +84,18 @@ def _claims(tables: PlanTables, names: Sequence[str], cut: str) -> list[AnyChang
         if name not in kinds:
             problem = f"leaves no download of a perf client in the import {name}"
             raise InputError(problem, key="--warm-up", value=cut, accepted="a shorter time")
-    common: dict[str, object] = {"knob": IMPORT, "test": "change", "metrics": ("ttfb", "ttlb")}
+    there = [
+        group
+        for group, of_group in GROUPS.items()
+        if group == EVERYONE or all(kinds[name].intersection(of_group) for name in names)
+    ]
+    common: dict[str, object] = {"knob": IMPORT, "test": "change", "clock": REQUEST}
     return [
         AnyChange.model_validate(
-            {**common, "id": kind, "text": f"Times of {KIND_NAMES[kind]} differ.", "kind": kind}
-            | {"clock": REQUEST, "statistics": ("median", "mean", "p90")}
+            {**common, "id": group, "text": f"{who(group)} differ.", "kind": group}
+            | {"statistics": ("median", "mean", "p90")}
         )
-        for kind in PERF_KINDS
-        if all(kind in kinds[name] for name in names)
+        for group in there
     ]
 
 

@@ -184,6 +184,8 @@ class Request:
     warm_up: str | None = None
     measured: str | None = None
     pairing: str | None = None
+    first_seed: str | None = None
+    about: str | None = None
     study: Path | None = None
     cores: int | None = None
 
@@ -198,7 +200,7 @@ class Request:
     @property
     def setup(self) -> dict[str, str | None]:
         """The options that both sides of the comparison have in common."""
-        names = ("networks", "era", "warm_up", "measured", "pairing")
+        names = ("networks", "era", "warm_up", "measured", "pairing", "first_seed", "about")
         return {name: getattr(self, name) for name in names}
 
     @property

@@ -25,7 +25,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
-from torsweep.stats.comparison import BYTES, STATISTICS
+from torsweep.stats.comparison_rows import BYTES, STATISTICS
 from torsweep.stats.text import change_text, percent_text
 from torsweep.study.tor_change import UNCHANGED, TorChange
 from torsweep.tor.torrc import options_of
@@ -122,7 +122,7 @@ def _key(row: Mapping[str, object]) -> tuple[object, ...]:
 
 def _is_there(row: Mapping[str, float]) -> bool:
     """Whether the reference shows a change that is more than none."""
-    return (row["low"] > 0 or row["high"] < 0) and abs(log1p(row["mean"])) > log1p(TIME_MEASURES["paired"])
+    return (row["low"] > 0 or row["high"] < 0) and abs(log1p(row["mean"])) > log1p(TIME_MEASURES["paired"][0])
 
 
 def _is_seen(row: Mapping[str, float], own: Mapping[tuple[object, ...], Mapping[str, float]]) -> bool:

@@ -19,7 +19,6 @@ from typing import Any
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
-from torsweep.config.traffic import KIND_NAMES, AnyKind
 from torsweep.engines import run_settings
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import RUN_FILE
@@ -29,9 +28,10 @@ from torsweep.home import CHECKOUT
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims import claims_of
-from torsweep.stats.claims.change import AnyChange, same_download_confidence
-from torsweep.stats.comparison import BYTES
+from torsweep.stats.claims.change import EVERYONE, AnyChange, same_download_confidence
+from torsweep.stats.comparison_rows import BYTES, short_name
 from torsweep.stats.inference.interim import Design
+from torsweep.stats.inference.moderation import Prior
 from torsweep.stats.inference.planning import (
     POWER,
     Spread,
@@ -42,7 +42,6 @@ from torsweep.stats.inference.planning import (
     spread_of,
     spreads_of,
 )
-from torsweep.stats.statistic import MetricName
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.study.document import Study
 from torsweep.study.named_tor import DEBIANS_TOR
@@ -81,6 +80,15 @@ def require_options(study: Study, experiment: Experiment) -> None:
 
 SIDES = 2
 """Runs on each network."""
+
+Measure = tuple[str, str]
+"""A group of downloads, and ``ttfb`` or ``ttlb``."""
+
+
+def measure_name(kind: str, metric: str) -> str:
+    """``5 MiB, last byte``."""
+    return f"{short_name(kind)}, {BYTES[metric]}"
+
 
 MOST_PROMISED = 1.0
 """Relative changes above this are no promise: twice as long."""
@@ -163,20 +171,34 @@ class Workload:
         return build_seconds(self.missing) + (share * self.costs(left).seconds if left else 0)
 
     @cached_property
-    def _spreads(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
-        """What is known of each measure, for each measured time."""
-        asked, engine, rows = self.experiment, self.play.engine, read_spreads()
-        return {
-            (claim.kind, metric): spreads_of(
-                rows, asked.network, engine, claim.kind, metric, era=asked.era, pairing=asked.pairing
-            )
-            for claim in claims_of(asked)
-            if isinstance(claim, AnyChange)
-            for metric in claim.metrics
-        }
+    def _claims(self) -> list[AnyChange]:
+        """Those on times of downloads of which there are many."""
+        asked = (claim for claim in claims_of(self.experiment) if isinstance(claim, AnyChange))
+        return [claim for claim in asked if claim.kind != EVERYONE and not claim.secondary]
 
     @cached_property
-    def _long_enough(self) -> dict[tuple[AnyKind, MetricName], list[Spread]]:
+    def about(self) -> Measure | None:
+        """The measure that the comparison is about, where one was stated."""
+        of_claims = ((claim.kind, claim.about) for claim in self._claims if claim.about)
+        return next(((kind, about.partition("_")[2]) for kind, about in of_claims), None)  # type: ignore[misc]
+
+    @cached_property
+    def _spreads(self) -> dict[Measure, list[Spread]]:
+        """What is known of the same download, for each measured time; of the measure that it is about
+        first."""
+        asked, engine, rows = self.experiment, self.play.engine, read_spreads()
+        where = {"era": asked.era, "pairing": asked.pairing}
+        spreads = {
+            (claim.kind, metric): spreads_of(
+                rows, asked.network, engine, claim.kind, f"paired_{metric}", **where
+            )
+            for claim in self._claims
+            for metric in claim.metrics
+        }
+        return dict(sorted(spreads.items(), key=lambda item: item[0] != self.about))
+
+    @cached_property
+    def _long_enough(self) -> dict[Measure, list[Spread]]:
         """The spreads without measures that the A/A runs of the measured time, or of a shorter one, do not
         have because too few downloads got there."""
         measured_s = self.experiment.measured / SECOND_NS
@@ -194,34 +216,47 @@ class Workload:
         """The measured times of which it is known how far two runs differ, seconds."""
         return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
 
-    def shown(self, networks: int) -> dict[tuple[AnyKind, MetricName], tuple[float, Spread]]:
+    def shown(self, networks: int) -> dict[Measure, tuple[float, Spread]]:
         """The change that so many networks can be expected to show, by kind of client and time, as a relative
         difference, and what says so; measures of which nothing is known have none."""
-        confidence, measured_s = self._confidence(networks), self.experiment.measured / SECOND_NS
+        measured_s = self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}
-        return {
-            measure: (math.expm1(smallest_shown(row.log_ratio_sd, networks, confidence, row.networks)), row)
-            for measure, row in rows.items()
-            if row is not None and networks > 1
+        priors = {
+            (each.kind, each.measure): Prior(each.sd, each.networks).freedom
+            for each in self.experiment.precision.spread
+            if each.engine == self.play.engine
         }
+        shown = {}
+        for (kind, metric), row in rows.items():
+            if row is not None and networks > 1:
+                known, prior = row.networks, priors.get((kind, f"paired_{metric}"), 0.0)
+                confidence = self._confidence(networks, (kind, metric))
+                size = smallest_shown(row.log_ratio_sd, networks, confidence, known, prior=prior)
+                shown[kind, metric] = (math.expm1(size), row)
+        return shown
 
     @property
     def too_short(self) -> list[str]:
         """The measures for which the measured time is too short."""
         left_out = [measure for measure in self._spreads if measure not in self._long_enough]
-        return [f"{KIND_NAMES[kind]}, {BYTES[metric]}" for kind, metric in left_out]
+        return [measure_name(*measure) for measure in left_out]
 
     def smallest_shown(self, networks: int) -> float | None:
-        """The change that so many networks show in every time of the first kind of clients, web clients in
-        most networks; None where nothing is known of them."""
-        first = next(kind for kind, _ in self._spreads)
-        sizes = (size for (kind, _), (size, _) in self.shown(networks).items() if kind == first)
+        """The change that so many networks show of what the comparison is about; else in every time of the
+        first kind of clients, web clients in most networks; None where nothing is known of them."""
+        first = (
+            [self.about]
+            if self.about
+            else [each for each in self._spreads if each[0] == self._claims[0].kind]
+        )
+        sizes = (size for measure, (size, _) in self.shown(networks).items() if measure in first)
         return max(sizes, default=None)
 
-    def _confidence(self, networks: int) -> float:
+    def _confidence(self, networks: int, measure: Measure) -> float:
         """The confidence of an interval at the next look."""
         looks = {many: share for many, share in self.experiment.precision.looks.items() if many < networks}
-        each = same_download_confidence(len(self._spreads))
+        stated = None if self.about is None else measure == self.about
+        each = same_download_confidence(len(self._spreads), stated)
         design = Design(tuple(looks), tuple(looks.values()))
         return design.look(networks).confidence_at(networks, each)
 
@@ -273,22 +308,16 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
         nobody = f"no A/A runs on {plan.experiment.network} yet"
         yield f"shows     unknown: {'one network has no interval' if networks < 2 else nobody}"
         return
-    sizes = ", ".join(
-        f"{size_text(size)} ({KIND_NAMES[kind]}, {BYTES[metric]})"
-        for (kind, metric), (size, _) in shown.items()
-    )
+    sizes = ", ".join(f"{size_text(size)} ({measure_name(*measure)})" for measure, (size, _) in shown.items())
     if all(size > MOST_PROMISED for size, _ in shown.values()):
         yield f"shows     a change may be shown, but none is promised by {counted(networks, 'network')}"
         return
     yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
     engine, experiment = plan.play.engine, plan.experiment
-    bases: dict[str, list[str]] = {}
-    for (kind, metric), (_, row) in shown.items():
-        line = f"{basis(row, engine, experiment.pairing)}{_other_time(row, experiment)}"
-        bases.setdefault(line, []).append(f"{KIND_NAMES[kind]}, {BYTES[metric]}")
-    for line, measures in bases.items():
-        these = f"{'; '.join(measures)}: " if len(bases) > 1 else ""
-        yield f"          {these}{line}"
+    bases = (
+        basis(row, engine, experiment.pairing) + _other_time(row, experiment) for _, row in shown.values()
+    )
+    yield f"          {next(bases)}"
     if left_out := plan.too_short:
         time = rounded_duration(experiment.measured / SECOND_NS)
         yield f"          nothing is known of {'; '.join(left_out)}: in {time} too few downloads get there"
@@ -300,4 +329,4 @@ def _other_time(row: Spread, experiment: Experiment) -> str:
     if row.measured_s == measured_s:
         return ""
     theirs, ours = rounded_duration(row.measured_s), rounded_duration(measured_s)
-    return f"; they measured for {theirs}, these will measure for {ours}: a longer time shows smaller changes"
+    return f"; they measured for {theirs}, these for {ours}: a longer time shows smaller changes"

@@ -1,36 +1,42 @@
-"""A claim that clients notice a change, by four measures together: the verdict of `torsweep compare`.
+"""A claim that clients notice a change, by several measures together: the verdict of `torsweep compare`.
 
-In: a plan with two levels of a knob. Out: a question for each measure of a kind of client:
+In: a plan with two levels of a knob. Out: questions of three kinds about a group of downloads
+(:data:`torsweep.config.traffic.GROUPS`):
 
-- how much longer the same download takes (:mod:`torsweep.stats.streams.differences`), which most clients
-  notice;
-- the mean, in which a client that waits all the time counts with its wait;
-- the 90th percentile of downloads;
-- the share of clients without progress in the last minute, and that of downloads that failed.
+- what a download takes: how much longer the same download takes (:mod:`torsweep.stats.streams.differences`);
+- the slow ones: the mean, in which a client that waits all the time counts with its wait, and the 90th
+  percentile;
+- who gets nothing, of all clients and downloads together: the share of clients without progress in the last
+  minute, and that of downloads that failed.
 
-The first three are of first bytes and of last bytes. Two imports have other downloads on each side, and the
-median takes the place of the same download. A change is shown by each measure whose interval excludes 0;
-there is no difference where every measure lies within its bound, and every network within three times that
-bound: a change in a few networks, or for a few clients, keeps a claim from ending with "no difference".
+The first two are of first bytes and of last bytes. Two imports have other downloads on each side, and the
+median takes the place of the same download. A change is shown by each measure whose interval excludes 0,
+where the intervals of all measures of a page hold together with 95 %. There is no difference where the 90 %
+interval of each measure lies within its bound (two one-sided tests: Schuirmann, Journal of Pharmacokinetics
+and Biopharmaceutics 15, 1987, 657–680; all have to pass, so that each may err in 5 %), and every network
+within three times that bound.
 
-All intervals of a page hold together with 95 %. Most of the error goes to the same download, which is what
-shows small changes; the other measures find large changes for clients that it misses.
+Most of the error goes to the same download, which is what shows small changes, or to the one measure that the
+comparison is about by its key ``about``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Annotated, Final, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, StrictBool
 
+from torsweep.config.reading import RefusedValue
+from torsweep.config.traffic import GROUPS, KINDS, MEASURED_KINDS, DownloadGroup, MeasuredKind
 from torsweep.runsets.plan_tables import IMPORT, at_levels
-from torsweep.stats.claims import ClientClaim, ClockStart, Estimand
-from torsweep.stats.claims.downloads import times_between
+from torsweep.stats.claims import Claim, ClockStart
+from torsweep.stats.claims.downloads import changes, networks_of
 from torsweep.stats.claims.judging import (
     NO_DIFFERENCE,
     UNCLEAR,
@@ -46,15 +52,37 @@ from torsweep.stats.claims.judging import (
 )
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, farthest_outlier, share_interval
+from torsweep.stats.inference.moderation import Prior, moderated_interval
 from torsweep.stats.measures.downloads import FAILED, downloads, progress_of_clients
 from torsweep.stats.statistic import Analysis, Levels, MetricName
-from torsweep.stats.streams.incidence import OPENING, metric_at
+from torsweep.stats.streams.differences import PAIR
+from torsweep.stats.streams.incidence import OPENING, measured_downloads, metric_at
+from torsweep.stats.streams.medians import run_quantiles
 
 CoPrimary = Literal["paired", "median", "mean", "p90"]
 
-TIME_MEASURES: Final[dict[Estimand, float]] = {"paired": 0.05, "median": 0.05, "mean": 0.10, "p90": 0.20}
-"""Statistics of times that a verdict may rest on, and the relative difference within which there is none:
-0.05 is a factor of 1.05 either way. How far two runs differ by chance alone says what is within reach."""
+TimeMeasure = Literal[
+    "paired_ttfb",
+    "paired_ttlb",
+    "median_ttfb",
+    "median_ttlb",
+    "mean_ttfb",
+    "mean_ttlb",
+    "p90_ttfb",
+    "p90_ttlb",
+]
+
+TIME_MEASURES: Final[Mapping[CoPrimary, tuple[float, float]]] = {
+    "paired": (0.05, 0.15),
+    "median": (0.05, 0.15),
+    "mean": (0.10, 0.20),
+    "p90": (0.20, 0.30),
+}
+"""Statistics of times that a verdict may rest on, and the relative differences within which there is none, of
+clients of which there are many and of all others: 0.05 is a factor of 1.05 either way. How far two runs
+differ by chance alone says what is within reach."""
+
+OF_MANY: Final = ("web", "onion")
 
 OF_MOST: Final = ("paired", "median")
 """Statistics that say what most downloads notice."""
@@ -63,20 +91,35 @@ SHARE_MEASURES: Final = {"without_progress": 0.02, "failed": 0.02}
 """Shares of clients and of downloads that a verdict may rest on, and the difference within which there is
 none: 0.02 is two percentage points."""
 
+EVERYONE: Final = "everyone"
+
 WIDER = 3
 """There is no difference only where every network is within this many times the bound."""
 
 OUTLIER_ERROR = 0.005
 """How often the test that names a network far from the others names one where all are alike."""
 
-SAME_DOWNLOAD, BESIDE = "same download", "beside it"
-ERROR_SHARES = {SAME_DOWNLOAD: 0.8, BESIDE: 0.2}
-"""How the error of a page is divided between the same download and the other measures."""
+EQUIVALENCE_CONFIDENCE = 0.9
+"""That of the interval that lies within a bound."""
+
+STATED, SAME_DOWNLOAD, BESIDE, NOTHING = "stated", "same download", "beside it", "who gets nothing"
+ERROR_SHARES = {SAME_DOWNLOAD: 0.8, BESIDE: 0.1, NOTHING: 0.1}
+"""How the error of a page is divided between groups of questions."""
+ERROR_BESIDE_STATED = {STATED: 0.8, SAME_DOWNLOAD: 0.1, BESIDE: 0.05, NOTHING: 0.05}
+"""How it is divided where one question was stated beforehand."""
+
+COUNTS_PRIOR = 1000
+"""By how many networks the chance of counts is known: it is binomial."""
 
 
-def same_download_confidence(lines: int) -> float:
-    """The confidence of an interval of the same download, of ``lines`` on a page."""
-    return 1 - (1 - CONFIDENCE) * ERROR_SHARES[SAME_DOWNLOAD] / lines
+def same_download_confidence(lines: int, stated: bool | None = None) -> float:
+    """The confidence of an interval of the same download, of ``lines`` on a page; where one was stated
+    beforehand, of that one or of the others."""
+    if stated is None:
+        share = ERROR_SHARES[SAME_DOWNLOAD] / lines
+    else:
+        share = ERROR_BESIDE_STATED[STATED] if stated else ERROR_BESIDE_STATED[SAME_DOWNLOAD] / (lines - 1)
+    return 1 - (1 - CONFIDENCE) * share
 
 
 @dataclass(frozen=True)
@@ -85,7 +128,8 @@ class MeasureQuestion(Question):
 
     ``values`` are those of ``networks``, by their seeds. ``differences_s`` are in seconds. ``counts`` are
     those of a share on both sides (:func:`~torsweep.stats.inference.intervals.share_interval`), whose
-    differences ``values`` are. Independent samples have no ``networks``.
+    differences ``values`` are. Independent samples have no ``networks``. ``identical``: both sides have the
+    same downloads, to the microsecond.
     """
 
     measure: str = ""
@@ -93,14 +137,40 @@ class MeasureQuestion(Question):
     networks: tuple[int, ...] = ()
     differences_s: np.ndarray | None = None
     counts: tuple[np.ndarray, np.ndarray] | None = None
+    identical: bool = False
+
+    def error_share(self, groups: Collection[str]) -> float:
+        """The part of its group."""
+        return (ERROR_BESIDE_STATED if STATED in groups else ERROR_SHARES)[self.group]
+
+    def interval(self, confidence: float, design: Design) -> Interval:
+        """The interval of a time, or of a share."""
+        if self.identical:
+            return Interval(0.0, 0.0, 0.0, len(self.networks), confidence)
+        if self.counts is None:
+            return super().interval(confidence, design)
+        if not self.networks:
+            return share_interval(*self.counts, confidence)
+
+        def of(rows: np.ndarray, level: float) -> Interval:
+            prior = _chance_of_counts(rows)
+            return share_interval(
+                rows[:, :2],
+                rows[:, 2:],
+                level,
+                lambda differences, level: moderated_interval(differences, level, prior),
+            )
+
+        return design.interval(np.hstack(self.counts), confidence, of)
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
         """The answer, with the networks behind it."""
         answer = super().answer(together, design)
+        narrow = self.interval(EQUIVALENCE_CONFIDENCE, design)
+        if answer.shows == UNCLEAR and narrow.known and self.nothing and self.nothing(narrow):
+            answer = replace(answer, shows=NO_DIFFERENCE)
         if self.counts is not None:
-            interval = self._share(together, design)
-            answer = replace(answer, interval=interval, simultaneous=interval, can_show={})
-            answer = replace(answer, shows=self.shows(interval, interval))
+            answer = replace(answer, can_show={})
         far_out = self._far_out(answer.shows == NO_DIFFERENCE)
         if answer.shows == NO_DIFFERENCE and far_out:
             answer = replace(answer, shows=UNCLEAR)
@@ -108,16 +178,6 @@ class MeasureQuestion(Question):
         by_network = dict(zip(self.networks, map(float, changes), strict=True)) if self.networks else {}
         seconds = np.nan if self.differences_s is None else float(np.mean(self.differences_s))
         return replace(answer, behind=Behind(self.measure, by_network, seconds, self.bound, far_out))
-
-    def _share(self, together: float, design: Design) -> Interval:
-        assert self.counts is not None
-        if not self.networks:
-            return share_interval(*self.counts, together, independent=True)
-        return design.interval(
-            np.hstack(self.counts),
-            together,
-            lambda rows, level: share_interval(rows[:, :2], rows[:, 2:], level),
-        )
 
     def _far_out(self, within_bound: bool) -> tuple[int, ...]:
         """The networks outside three times the bound: all if ``within_bound``, else only an outlier."""
@@ -133,13 +193,25 @@ class MeasureQuestion(Question):
         )
 
 
-class AnyChange(ClientClaim):
-    """Clients of a kind notice that the knob has another level than the baseline's: any of the measures of
+def _chance_of_counts(rows: np.ndarray) -> Prior | None:
+    """How far the shares of two sides are apart by chance, of as many counted as ``rows`` have; None where
+    all have it, or nobody."""
+    variance = 0.0
+    for side in (rows[:, :2], rows[:, 2:]):
+        share = side[:, 0].sum() / side[:, 1].sum()
+        variance += float(np.mean(share * (1 - share) / side[:, 1]))
+    return Prior(variance**0.5, COUNTS_PRIOR) if variance > 0 else None
+
+
+class AnyChange(Claim):
+    """Clients notice that the knob has another level than the baseline's: any of the measures of
     :mod:`torsweep.stats.claims.change` shows it, higher or lower."""
 
     any_shows = True
 
     test: Literal["change"]
+    kind: DownloadGroup | MeasuredKind
+    """Whose downloads: a group of kinds of client, or one kind; of ``everyone`` who gets nothing."""
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)] = ("ttfb", "ttlb")
     """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
     statistics: Annotated[tuple[CoPrimary, ...], Field(min_length=1)] = ("paired", "mean", "p90")
@@ -148,43 +220,92 @@ class AnyChange(ClientClaim):
     (``p90``)."""
     clock: ClockStart = OPENING
     """What starts the clock: the ``opening`` of the SOCKS connection, or the ``request``."""
+    about: TimeMeasure | None = None
+    """The measure that the comparison is about, which was stated before anything was seen: it has most of the
+    error of the page."""
+    secondary: StrictBool = False
+    """Whether its downloads are few: then it has little of the error, and *no difference* of the page does
+    not wait for it."""
     cannot_show: str = ""
     """Why the networks cannot show such a change, where that is known: then nothing makes no difference."""
 
+    def check(self, experiment: object) -> None:
+        """The experiment has to have such clients."""
+        kinds = experiment.traffic.kinds  # type: ignore[attr-defined]
+        if self.kind in KINDS and self.kind not in kinds:
+            problem, accepted = "the experiment has no such clients", ", ".join(kinds)
+            raise RefusedValue(problem, key="kind", value=self.kind, accepted=accepted)
+
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's, by each measure. Shown: the simultaneous interval excludes
-        0. No difference: it lies within ± the bound. A change that is shown and smaller than the bound is
-        shown."""
+        0. No difference: the 90 % interval lies within ± the bound. A change that is shown and smaller than
+        the bound is shown."""
         reference = analysis.baseline[self.knob]
+        ask = self._shares if self.kind == EVERYONE else self._times
         return [
-            question
-            for other in other_levels(self, analysis, reference)
-            for part in (self._times, self._shares)
-            for question in part(analysis, levels, (reference, other))
+            replace(question, identical=self.knob != IMPORT and self._identical(analysis, levels, between))
+            for between in ((reference, other) for other in other_levels(self, analysis, reference))
+            for question in ask(analysis, levels, between)
         ]
 
-    def _times(self, analysis: Analysis, levels: Levels, between: tuple[str, str]) -> Iterator[Question]:
+    def bound(self, statistic: CoPrimary) -> float:
+        """The relative difference of ``statistic`` within which there is none."""
+        return TIME_MEASURES[statistic][0 if self.kind in OF_MANY else 1]
+
+    def _identical(self, analysis: Analysis, levels: Levels, between: tuple[str, str]) -> bool:
+        streams = analysis.once(_all_downloads)
+        one, other = (
+            at_levels(streams, {**levels, self.knob: level}).drop(analysis.knobs).sort(PAIR)
+            for level in between
+        )
+        return not one.is_empty() and one.equals(other)
+
+    def _times(
+        self, analysis: Analysis, levels: Levels, between: tuple[str, str]
+    ) -> Iterator[MeasureQuestion]:
+        downloads_of_kind = analysis.once(_GROUP_DOWNLOADS[self.kind])
+        known = {each.measure: each for each in analysis.spread if self._is_known(each, analysis)}
+        sides = [{**levels, self.knob: level} for level in between]
         for statistic, metric in product(self.statistics, self.metrics):
-            group = SAME_DOWNLOAD if statistic in OF_MOST else BESIDE
-            found = times_between(self, analysis, metric_at(metric, self.clock), statistic, levels, between)
+            measure = f"{statistic}_{metric}"
+            networks, logs, seconds, reference = tuple(analysis.provenance.seeds), None, None, None
+            if downloads_of_kind is not None:
+                streams, runs = downloads_of_kind
+                shared = networks_of(self.knob, analysis, runs, levels, between)
+                found = changes(streams, runs, metric_at(metric, self.clock), statistic, sides, shared)
+                networks, logs = found.networks, found.logs
+                seconds, reference = found.differences_s, found.reference
+            nothing = np.full(len(networks), np.nan)
+            spread = known.get(measure)
             yield MeasureQuestion(
                 self._statement(f"{statistic} {metric}", between, levels),
-                found.logs,
+                nothing if logs is None else logs,
                 "not 0",
                 other_than_0,
                 lambda interval: False,
-                within_factor(TIME_MEASURES[statistic]),
+                within_factor(self.bound(statistic)),
                 logarithms=True,
-                reference=found.reference,
-                group=group,
-                error_share=ERROR_SHARES[group],
-                measure=f"{statistic}_{metric}",
-                bound=TIME_MEASURES[statistic],
-                networks=found.networks,
-                differences_s=found.differences_s,
+                reference=reference,
+                prior=None if spread is None else Prior(spread.sd, spread.networks),
+                group=self._group(statistic, measure),
+                measure=measure,
+                bound=self.bound(statistic),
+                networks=networks,
+                differences_s=nothing if seconds is None else seconds,
             )
 
-    def _shares(self, analysis: Analysis, levels: Levels, between: tuple[str, str]) -> Iterator[Question]:
+    def _group(self, statistic: CoPrimary, measure: str) -> str:
+        if measure == self.about:
+            return STATED
+        return SAME_DOWNLOAD if statistic in OF_MOST and not self.secondary else BESIDE
+
+    def _is_known(self, spread: object, analysis: Analysis) -> bool:
+        engine = analysis.provenance.engine
+        return (spread.engine, spread.kind) == (engine, self.kind)  # type: ignore[attr-defined]
+
+    def _shares(
+        self, analysis: Analysis, levels: Levels, between: tuple[str, str]
+    ) -> Iterator[MeasureQuestion]:
         seeds = [analysis.provenance.seeds] * 2
         if self.knob == IMPORT:
             seeds = [analysis.provenance.seeds_at({**levels, IMPORT: name}) for name in between]
@@ -207,8 +328,7 @@ class AnyChange(ClientClaim):
                 other_than_0,
                 lambda interval: False,
                 within(bound),
-                group=BESIDE,
-                error_share=ERROR_SHARES[BESIDE],
+                group=NOTHING,
                 measure=name,
                 bound=bound,
                 networks=tuple(shared) if seeds[0] == seeds[1] else (),
@@ -216,12 +336,13 @@ class AnyChange(ClientClaim):
             )
 
     def _counts(self, analysis: Analysis, name: str, levels: Levels, seeds: Sequence[int]) -> np.ndarray:
-        """Hits and total of clients or downloads at ``levels`` for each of ``seeds``; NaN where not known."""
+        """Hits and total of all clients or downloads at ``levels`` for each of ``seeds``; NaN where not
+        known."""
         rows, counted = {
             "without_progress": (progress_of_clients, pl.col("stalled")),
             "failed": (downloads, FAILED),
         }[name]
-        frame = at_levels(analysis.once(rows).filter(group=self.kind), levels)
+        frame = at_levels(analysis.once(rows), levels)
         each = frame.group_by("seed").agg(hits=counted.sum(), of=pl.len(), unknown=counted.null_count())
         known = {seed: (hits, of) for seed, hits, of, unknown in each.iter_rows() if not unknown}
         return np.array([known.get(seed, (np.nan, np.nan)) for seed in seeds], np.float64).reshape(-1, 2)
@@ -234,3 +355,33 @@ class AnyChange(ClientClaim):
 def other_than_0(interval: Interval) -> bool:
     """Whether it excludes 0."""
     return above(0)(interval) or below(0)(interval)
+
+
+def _of_kinds(analysis: Analysis, kinds: Sequence[MeasuredKind]) -> Analysis | None:
+    """The plan with the clients of ``kinds`` alone; None where it has none."""
+    tables = replace(analysis.tables, kinds=tuple(kinds))
+    return None if tables.streams(["kind"]).is_empty() else replace(analysis, tables=tables, known={})
+
+
+def _all_downloads(analysis: Analysis) -> pl.DataFrame:
+    of_all = _of_kinds(analysis, MEASURED_KINDS)
+    return pl.DataFrame(schema=[*PAIR, *analysis.knobs]) if of_all is None else measured_downloads(of_all)
+
+
+def _group_downloads(
+    analysis: Analysis, name: str, kinds: Sequence[MeasuredKind]
+) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """The downloads of ``kinds`` as those of one kind ``name``, and the quantiles of runs."""
+    own = _of_kinds(analysis, kinds)
+    if own is None:
+        return None
+    streams, clients = (
+        frame.with_columns(kind=pl.lit(name)) for frame in (measured_downloads(own), own.tables.clients())
+    )
+    return streams, run_quantiles(streams, analysis.knobs, clients)
+
+
+_GROUP_DOWNLOADS = {
+    name: partial(_group_downloads, name=name, kinds=kinds)
+    for name, kinds in {**{kind: (kind,) for kind in MEASURED_KINDS}, **GROUPS}.items()
+}

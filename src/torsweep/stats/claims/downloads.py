@@ -76,17 +76,37 @@ def times_between(
         seeds = tuple(analysis.provenance.seeds)
         return TimesBetween(np.full(len(seeds), np.nan), np.full(len(seeds), np.nan), seeds)
     of_kind = pl.col("kind").cast(pl.String) == claim.kind
-    one, two = ({**levels, claim.knob: level} for level in between)
     runs = chosen_clients.once(quantiles_of_runs)
-    if claim.knob == IMPORT:
-        networks = shared_networks(analysis, levels, between)
-    else:
-        networks = networks_at(runs, {knob: level for knob, level in levels.items() if knob != claim.knob})
-    seeds = tuple(networks)
+    networks = networks_of(claim.knob, analysis, runs, levels, between)
+    streams = chosen_clients.once(measured_downloads).filter(of_kind) if statistic == PAIRED else None
+    sides = ({**levels, claim.knob: level} for level in between)
+    return changes(streams, runs.filter(of_kind), metric, statistic, tuple(sides), networks)
+
+
+def networks_of(
+    knob: str, analysis: Analysis, runs: pl.DataFrame, levels: Levels, between: tuple[str, str]
+) -> pl.Series:
+    """The seeds of the networks on which the levels ``between`` of ``knob`` are compared."""
+    if knob == IMPORT:
+        return shared_networks(analysis, levels, between)
+    return networks_at(runs, {name: level for name, level in levels.items() if name != knob})
+
+
+def changes(
+    streams: pl.DataFrame | None,
+    runs: pl.DataFrame,
+    metric: Metric,
+    statistic: Estimand,
+    sides: Sequence[Levels],
+    networks: pl.Series,
+) -> TimesBetween:
+    """How ``statistic`` changes from one of ``sides`` to the other: of the same downloads in ``streams``,
+    else of the quantiles of ``runs``, both of downloads that are judged together."""
+    seeds, (one, two) = tuple(networks), sides
     if statistic == PAIRED:
-        streams = chosen_clients.once(measured_downloads).filter(of_kind)
+        assert streams is not None
         return TimesBetween(*paired_changes(streams, metric, one, two, seeds), seeds)
-    chosen = runs.filter(pl.col("metric") == metric.name, of_kind)
+    chosen = runs.filter(pl.col("metric") == metric.name)
     pair = paired(chosen, f"{statistic}_s", one, two, networks)
     if not pair.independent:
         return TimesBetween(pair.log_ratio, pair.difference_s, seeds)

@@ -29,7 +29,7 @@ way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -44,9 +44,9 @@ from torsweep.stats.inference.intervals import (
     exponential,
     fewest_for_median,
     median_interval,
-    t_interval,
     welch_interval,
 )
+from torsweep.stats.inference.moderation import Prior, moderated_interval
 from torsweep.stats.inference.planning import (
     MULTIPLES,
     equivalence_power,
@@ -139,8 +139,9 @@ class Question:
     ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
     shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for, and
     ``contrary`` what ``opposite`` does, as it goes on after the statement. ``keeps_margin``: ``shown`` asks
-    that a margin is kept. ``reference``: values of the other side, where that is on other networks. The
-    questions of a ``group`` divide the part ``error_share`` of the error evenly.
+    that a margin is kept. ``reference``: values of the other side, where that is on other networks.
+    ``prior``: what is known of their spread. The questions of a ``group`` divide their part of the error
+    evenly.
     """
 
     statement: str
@@ -155,17 +156,27 @@ class Question:
     contrary: str = ""
     keeps_margin: bool = False
     reference: np.ndarray | None = None
+    prior: Prior | None = None
     group: str = ""
-    error_share: float = 1.0
 
-    def answer(self, together: float, design: Design = FIXED) -> Answer:
-        """The answer, whose simultaneous interval has the confidence ``together``."""
-        of: IntervalOf = median_interval if self.counted else t_interval
+    def error_share(self, groups: Collection[str]) -> float:
+        """The part of the error that the questions of its group have beside those of the other ``groups``."""
+        return 1.0
+
+    def interval(self, confidence: float, design: Design) -> Interval:
+        """The interval of the values, corrected for the looks of ``design``."""
+        of: IntervalOf = median_interval if self.counted else self._mean_interval
         if self.reference is not None:
             sides = [self.reference, self.values]
             of = lambda _, confidence: welch_interval(sides, (-1, 1), confidence)  # noqa: E731
-        each = self._relative(design.interval(self.values, self.confidence, of))
-        simultaneous = self._relative(design.interval(self.values, together, of))
+        return self._relative(design.interval(self.values, confidence, of))
+
+    def _mean_interval(self, values: np.ndarray, confidence: float) -> Interval:
+        return moderated_interval(values, confidence, self.prior)
+
+    def answer(self, together: float, design: Design = FIXED) -> Answer:
+        """The answer, whose simultaneous interval has the confidence ``together``."""
+        each, simultaneous = (self.interval(level, design) for level in (self.confidence, together))
         shows = self.shows(each, simultaneous)
         contrary = self.contrary or f"not {self.required}"
         can_show = self._can_show(design)
@@ -186,18 +197,21 @@ class Question:
         if (
             self.counted
             or self.reference is not None
-            or many < FEWEST_FOR_BANDS
+            or many < (FEWEST_FOR_BANDS if self.prior is None else 2)
             or not np.isfinite(self.values).all()
             or np.ptp(self.values) == 0
         ):
             return {}
+        variance, freedom = float(np.var(self.values, ddof=1)), 0.0
+        if self.prior is not None:
+            variance, freedom = self.prior.variance(variance, many - 1), self.prior.freedom
         # Each number as the next look, but for one that is fixed.
         confidences = {
             number: (design.look(number) if design.interim else design).confidence_at(number, self.confidence)
             for number in (many * each for each in MULTIPLES)
         }
         chance = equivalence_power if self.keeps_margin else power
-        sizes = shown_by(float(np.std(self.values, ddof=1)), confidences, many - 1, chance)
+        sizes = shown_by(variance**0.5, confidences, many - 1 + freedom, chance, freedom)
         return {many: float(np.expm1(size)) for many, size in sizes.items()} if self.logarithms else sizes
 
     def can_show_text(self, answer: Answer) -> str:
@@ -251,7 +265,7 @@ class Inquiry:
         if not self.questions:
             return Verdict(*head, NOT_TESTED, self.open_because)
         family, questions = self.family or Counter(each.group for each in self.questions), self.questions
-        levels = [1 - (1 - CONFIDENCE) * each.error_share / family[each.group] for each in questions]
+        levels = [1 - (1 - CONFIDENCE) * each.error_share(family) / family[each.group] for each in questions]
         if self.claim.any_shows:
             pairs = zip(questions, levels, strict=True)
             questions = tuple(replace(each, confidence=level) for each, level in pairs)

@@ -8,7 +8,7 @@ share relays and are far from independent, and an interval over downloads would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -128,20 +128,24 @@ def median_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> In
 
 
 def share_interval(
-    reference: npt.ArrayLike, variant: npt.ArrayLike, confidence: float, independent: bool = False
+    reference: npt.ArrayLike,
+    variant: npt.ArrayLike,
+    confidence: float,
+    of_differences: Callable[[npt.NDArray[np.float64], float], Interval] | None = None,
 ) -> Interval:
     """Variant less reference, of shares of what is counted: each side has for each network how many of how
-    many, shape (networks, 2); the mean of the differences within networks, or of ``independent`` sides the
+    many, shape (networks, 2); the mean of the differences within networks, or of independent sides the
     difference of their means.
 
-    The interval holds both the t-interval over networks (or Welch's) and what Clopper and Pearson's exact
-    intervals (Biometrika 26, 1934, 404–413) leave of the difference, each side at half the error. Where no
-    network has any, the first has no width and the second says how many there may be; where shares differ
+    The interval holds both that over networks (``of_differences`` of the differences; without, Welch's) and
+    what Clopper and Pearson's exact intervals (Biometrika 26, 1934, 404–413) of all that is counted leave of
+    the difference, put together by squares as Newcombe does (Statistics in Medicine 17, 1998, 873–890). Where
+    no network has any, the first has no width and the second says how many there may be; where shares differ
     between networks more than counts do by chance, the first is the wider one. One network has no interval,
     and a NaN leaves nothing.
     """
     sides = [np.asarray(side, dtype=float) for side in (reference, variant)]
-    networks = sum(map(len, sides)) if independent else len(sides[0])
+    networks = len(sides[0]) if of_differences else sum(map(len, sides))
     nothing = Interval(np.nan, np.nan, np.nan, networks, confidence)
     if not all(len(side) and np.isfinite(side).all() and side[:, 1].all() for side in sides):
         return nothing
@@ -149,25 +153,26 @@ def share_interval(
     mean = float(shares[1].mean() - shares[0].mean())
     if min(map(len, shares)) < 2:
         return replace(nothing, mean=mean)
-    over = welch_interval(shares, (-1, 1), confidence)
-    half = (over.high - over.low) / 2 if over.known else 0.0
-    if not independent:
-        half = float(_half_width(shares[1] - shares[0], confidence))
-    (low_one, high_one), (low_two, high_two) = (_exact_share(side, (1 - confidence) / 2) for side in sides)
-    return replace(
-        nothing,
-        mean=mean,
-        low=min(mean - half, low_two - high_one),
-        high=max(mean + half, high_two - low_one),
+    if of_differences is None:
+        over = welch_interval(shares, (-1, 1), confidence)
+    else:
+        over = of_differences(shares[1] - shares[0], confidence)
+    ((one, low_one, high_one), (two, low_two, high_two)) = (
+        _exact_share(side, 1 - confidence) for side in sides
     )
+    low = mean - float(np.hypot(two - low_two, high_one - one))
+    high = mean + float(np.hypot(high_two - two, one - low_one))
+    if over.known:
+        low, high = min(low, over.low), max(high, over.high)
+    return replace(nothing, mean=mean, low=low, high=high)
 
 
-def _exact_share(counts: npt.NDArray[np.float64], error: float) -> tuple[float, float]:
-    """Clopper and Pearson's bounds of the share of all that is counted."""
+def _exact_share(counts: npt.NDArray[np.float64], error: float) -> tuple[float, float, float]:
+    """The share of all that is counted, and Clopper and Pearson's bounds of it."""
     hits, of = counts.sum(axis=0)
     low = special.betaincinv(hits, of - hits + 1, error / 2) if hits else 0.0
     high = special.betaincinv(hits + 1, of - hits, 1 - error / 2) if hits < of else 1.0
-    return float(low), float(high)
+    return float(hits / of), float(low), float(high)
 
 
 def farthest_outlier(values: npt.ArrayLike, error: float) -> int | None:

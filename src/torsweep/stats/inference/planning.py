@@ -30,7 +30,7 @@ from torsweep.config.variant import FREE
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.errors import InputError
 from torsweep.home import find
-from torsweep.stats.inference.intervals import t_quantile
+from torsweep.stats.inference.moderation import EFFECT_VARIES
 
 POWER = 0.8
 """The chance that a change of the stated size is shown."""
@@ -38,15 +38,11 @@ POWER = 0.8
 MULTIPLES = (1, 2, 4)
 """The smallest change shown is stated for these multiples of the number of networks."""
 
-EFFECT_VARIES = 0.3
-"""Standard deviation of a change over networks, as a part of its mean: that of first bytes in the studies
-that stand is 0.24 to 0.36 (docs/decisions/0029-four-measures.md)."""
-
 _QUANTILES, _SPREADS = 500, 25
 """Enough for a power that is right to three digits."""
 
 
-def power(freedom: int, noncentrality: float, bound: float) -> float:
+def power(freedom: float, noncentrality: float, bound: float) -> float:
     """The chance that |t| of so many degrees of freedom is beyond ``bound``.
 
     The mean over equally likely sample standard deviations (χ²) of the normal chance that each leaves.
@@ -57,7 +53,7 @@ def power(freedom: int, noncentrality: float, bound: float) -> float:
     return float(np.mean(beyond + special.ndtr(-noncentrality - bound * deviations)))
 
 
-def equivalence_power(freedom: int, noncentrality: float, bound: float) -> float:
+def equivalence_power(freedom: float, noncentrality: float, bound: float) -> float:
     """The chance that the interval lies within ± a margin, where there is no change.
 
     ``noncentrality`` is the margin in standard errors.
@@ -67,32 +63,39 @@ def equivalence_power(freedom: int, noncentrality: float, bound: float) -> float
     return float(np.mean(np.maximum(2 * special.ndtr(room) - 1, 0)))
 
 
-Chance = Callable[[int, float, float], float]
+Chance = Callable[[float, float, float], float]
 
 
 def smallest_shown(
-    spread: float, networks: int, confidence: float, known: int | None = None, chance: Chance = power
+    spread: float,
+    networks: int,
+    confidence: float,
+    known: float | None = None,
+    chance: Chance = power,
+    prior: float = 0.0,
 ) -> float:
     """The mean that the interval of ``networks`` networks, two or more, tells from 0 with a chance of
     :data:`POWER`, in the unit of ``spread``, the standard deviation over networks by chance; with
     :func:`equivalence_power` the margin within which it keeps a mean of 0.
 
-    ``known`` are the degrees of freedom that the spread was measured with; None: it is exact. Infinite where
-    no change is so large, as a larger one also varies more.
+    ``known`` are the degrees of freedom that the spread was measured with; None: it is exact. ``prior`` are
+    those that the interval has from earlier studies (:mod:`torsweep.stats.inference.moderation`). Infinite
+    where no change is so large, as a larger one also varies more.
     """
-    bound = t_quantile(confidence, networks)
-    return _in_spreads(networks, bound, known, chance) * spread
+    return _in_spreads(networks, confidence, known, chance, prior) * spread
 
 
 @functools.cache
-def _in_spreads(networks: int, bound: float, known: int | None, chance: Chance) -> float:
+def _in_spreads(networks: int, confidence: float, known: float | None, chance: Chance, prior: float) -> float:
     likely = (np.arange(_SPREADS) + 0.5) / _SPREADS
     squares = np.ones(1) if known is None else known / special.chdtri(known, likely)
     varies = EFFECT_VARIES if chance is power else 0.0
+    freedom = networks - 1 + prior
+    bound = float(special.stdtrit(freedom, 0.5 + confidence / 2))
 
     def mean_chance(size: float) -> float:
         shifts = size * np.sqrt(networks / (squares + (varies * size) ** 2))
-        return float(np.mean([chance(networks - 1, float(shift), bound) for shift in shifts]))
+        return float(np.mean([chance(freedom, float(shift), bound) for shift in shifts]))
 
     low, high = 0.0, 1.0
     while mean_chance(high) < POWER:
@@ -110,12 +113,16 @@ _LARGEST = 1e4
 
 
 def shown_by(
-    spread: float, confidences: Mapping[int, float], known: int | None = None, chance: Chance = power
+    spread: float,
+    confidences: Mapping[int, float],
+    known: float | None = None,
+    chance: Chance = power,
+    prior: float = 0.0,
 ) -> dict[int, float]:
     """The smallest change shown by each number of networks from two on, with the confidence of its interval;
     numbers that show no change however large are left out."""
     sizes = {
-        number: smallest_shown(spread, number, confidence, known, chance)
+        number: smallest_shown(spread, number, confidence, known, chance, prior)
         for number, confidence in confidences.items()
         if number > 1
     }
@@ -141,17 +148,18 @@ def size_text(share: float) -> str:
 SPREAD_FILE = Path("configs/spread.csv")
 
 SpreadKey = tuple[str, str, str, str, str, str, int]
-"""Network, engine, era, pairing, kind, metric and measured seconds."""
+"""Network, engine, era, pairing, kind, measure and measured seconds."""
 
 
 @dataclass(frozen=True)
 class Spread:
     """A row of the file: how far two runs of a network are apart by chance alone.
 
-    ``log_ratio_sd`` is the standard deviation over ``networks`` networks of how much longer the same
-    download takes in one of the runs (:mod:`torsweep.stats.streams.differences`): its time to ``metric``, in
-    ``measured_s`` seconds of downloads of ``kind``. With the ``pairing`` ``paths`` both runs were given the
-    same paths. It depends on the measured time as it was measured: there is a row for each.
+    ``log_ratio_sd`` is the standard deviation over ``networks`` networks of the logarithm of how much longer
+    downloads of ``kind`` (:data:`torsweep.stats.claims.change.GROUPS`) take in one of the runs, by
+    ``measure`` (``paired_ttfb``, ``mean_ttlb``, …), in ``measured_s`` seconds. With the ``pairing`` ``paths``
+    both runs were given the same paths. It depends on the measured time as it was measured: there is a row
+    for each.
     """
 
     network: str
@@ -159,7 +167,7 @@ class Spread:
     era: str
     pairing: str
     kind: str
-    metric: str
+    measure: str
     measured_s: int
     networks: int
     log_ratio_sd: float
@@ -168,7 +176,7 @@ class Spread:
     def key(self) -> SpreadKey:
         """What it is of: no two rows of a file have the same."""
         where = (self.network, self.engine, self.era, self.pairing)
-        return (*where, self.kind, self.metric, self.measured_s)
+        return (*where, self.kind, self.measure, self.measured_s)
 
 
 _NUMERIC_COLUMNS = {"measured_s": pl.Int64, "networks": pl.Int64, "log_ratio_sd": pl.Float64}
@@ -197,7 +205,7 @@ def spreads_of(
     network: str,
     engine: str,
     kind: str,
-    metric: str,
+    measure: str,
     *,
     era: str,
     pairing: str = FREE,
@@ -207,7 +215,7 @@ def spreads_of(
     The engine's rows come first: with this pairing, then with free paths; then the model's; else none.
     """
     for each, how in product((engine, MODEL_ENGINE), (pairing, FREE)):
-        where = (network, each, era, how, kind, metric)
+        where = (network, each, era, how, kind, measure)
         if nearest := [row for row in rows if row.key[:-1] == where]:
             return nearest
     return []
@@ -216,6 +224,12 @@ def spreads_of(
 def spread_of(rows: Iterable[Spread], measured_s: float) -> Spread | None:
     """The row whose measured time comes nearest; None where there is none."""
     return min(rows, key=lambda row: abs(row.measured_s - measured_s), default=None)
+
+
+def spread_not_longer(rows: Iterable[Spread], measured_s: float) -> Spread | None:
+    """The row of the longest time that is not longer; None where there is none."""
+    short = (row for row in rows if row.measured_s <= measured_s)
+    return max(short, key=lambda row: row.measured_s, default=None)
 
 
 def basis(row: Spread, engine: str, pairing: str = FREE) -> str:
