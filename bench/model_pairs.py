@@ -29,7 +29,6 @@ import polars as pl
 from bench.spread import Ratios, log_ratios, rows_of, write_spreads
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.circuit_paths import drawn_paths
 from torsweep.engines.prepare import build_run
@@ -41,6 +40,7 @@ from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import repeat_seed
 from torsweep.stats.claims.change import same_download_confidence
+from torsweep.stats.comparison_rows import short_name
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.planning import SPREAD_FILE, read_spreads, smallest_shown, spread_of, spreads_of
 from torsweep.storage import write_text
@@ -106,10 +106,10 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     seeds = range(FIRST_SEED, FIRST_SEED + REPEATS * many)
     found = [compared(name, seed, experiment, options.era, PATHS, options.change)[1] for seed in seeds]
     design, together, spreads = Design().look(many), same_download_confidence(LINES), read_spreads()
-    for kind, metric, seconds in found[0]:
-        rows = spreads_of(spreads, name, MODEL_ENGINE, kind, metric, era=options.era, pairing=PATHS)
+    for kind, measure, seconds in found[0]:
+        rows = spreads_of(spreads, name, MODEL_ENGINE, kind, measure, era=options.era, pairing=PATHS)
         row = spread_of(rows, seconds)
-        values = np.array([each[kind, metric, seconds] for each in found]).reshape(REPEATS, many)
+        values = np.array([each[kind, measure, seconds] for each in found]).reshape(REPEATS, many)
         if row is None or row.measured_s != seconds or not np.isfinite(values).all():
             continue
         intervals = [design.interval(each, together) for each in values]
@@ -119,7 +119,7 @@ def promised(options: argparse.Namespace) -> Iterator[dict[str, object]]:
             "change": options.change,
             "networks": many,
             "measured_s": seconds,
-            "measure": f"{KIND_NAMES[kind]}, {metric}",
+            "measure": f"{short_name(kind)}, {measure}",
             "promised": round(expm1(size), 4),
             "change_mean": round(expm1(float(values.mean())), 4),
             "change_sd": round(float(values.std(ddof=1)), 4),

@@ -5,10 +5,11 @@
 
 In: folders with finished runs of real tor. Runs of a network that were asked for the same, but for
 ``repeat``, and gave other tables are taken together: a run and its repeat, the sides of an A/A comparison, in
-emulation the baselines of two comparisons. Out: a row for each network, engine, era, pairing, kind, metric
-and measured time (:class:`~torsweep.stats.inference.planning.Spread`) in ``--out``, in place of the same row
-there; all other rows stay. Beside the time that was measured stand its half and its quarter, as if the runs
-had ended then. A measure that a network lacks has no row: a comparison of it would have no interval.
+emulation the baselines of two comparisons. Out: a row for each network, engine, era, pairing, group of
+downloads, measure and measured time (:class:`~torsweep.stats.inference.planning.Spread`) in ``--out``, in
+place of the same row there; all other rows stay. Beside the time that was measured stand its half and its
+quarter, as if the runs had ended then. A measure that a network lacks has no row: a comparison of it would
+have no interval.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from torsweep.config.traffic import GROUPS
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.engines.table_schema import STREAMS
@@ -31,12 +33,15 @@ from torsweep.errors import InputError
 from torsweep.formats.files import read_json
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.run import read_table
+from torsweep.stats.claims.change import EVERYONE
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
 from torsweep.stats.streams.differences import paired_changes
 from torsweep.stats.streams.incidence import ENTRY, METRICS, with_pages
+from torsweep.stats.streams.medians import run_quantiles
 from torsweep.storage import write_text
 
 TIMES = ("ttfb", "ttlb")
+STATISTICS = ("mean", "p90")
 PARTS_OF_TIME = (1, 2, 4)
 """What the measured time is divided by."""
 LEAST_S = 30
@@ -45,7 +50,7 @@ NOT_COMPARED = ("repeat", "experiment", "variant", "network")
 """What differs by chance, and what run.json calls things: what they are stands beside it."""
 
 Ratios = Mapping[tuple[str, str, int], float]
-"""Logarithms, by kind, metric and measured seconds."""
+"""Logarithms, by group of downloads, measure and measured seconds."""
 
 Setting = tuple[str, str, str, str]
 """Network, engine, era and pairing."""
@@ -70,18 +75,35 @@ def sides(one: Path, other: Path) -> pl.DataFrame:
 
 
 def log_ratios(one: Path, other: Path) -> Ratios:
-    """How much longer the same download takes in the run in ``other`` than in ``one``; NaN: nobody knows."""
+    """How much longer downloads take in the run in ``other`` than in ``one``; NaN: nobody knows."""
     run, streams = read_run(one), sides(one, other)
     warm_up_us, whole_s = run.warm_up_ns // 1000, measured_s(run)
     ratios: dict[tuple[str, str, int], float] = {}
     for seconds in (whole_s // part for part in PARTS_OF_TIME if whole_s // part >= LEAST_S or part == 1):
         cut = ended_at(streams, warm_up_us + seconds * 10**6)
-        for kind, metric in product(run.traffic, TIMES):
-            of_kind = cut.filter(pl.col("kind").cast(pl.String) == kind)
-            levels = ({"side": "one"}, {"side": "other"})
-            (ratio,), _ = paired_changes(of_kind, METRICS[metric], *levels, [0])
-            ratios[str(kind), metric, seconds] = float(ratio)
+        for group, kinds in GROUPS.items():
+            of_group = cut.filter(pl.col("kind").cast(pl.String).is_in(kinds)).with_columns(
+                kind=pl.lit(group)
+            )
+            if group != EVERYONE and not of_group.is_empty():
+                found = measures(of_group).items()
+                ratios |= {(group, measure, seconds): ratio for measure, ratio in found}
     return ratios
+
+
+def measures(streams: pl.DataFrame) -> Mapping[str, float]:
+    """The logarithm of the other side over the one, by measure, of downloads of one group."""
+    quantiles = run_quantiles(streams, ["side"])
+    found: dict[str, float] = {}
+    for metric in TIMES:
+        (ratio,), _ = paired_changes(streams, METRICS[metric], {"side": "one"}, {"side": "other"}, [0])
+        found[f"paired_{metric}"] = float(ratio)
+        for statistic in STATISTICS:
+            of_metric = quantiles.filter(metric=metric)
+            times = dict(of_metric.select("side", f"{statistic}_s").iter_rows())
+            known = times.get("one") and times.get("other")
+            found[f"{statistic}_{metric}"] = float(np.log(times["other"] / times["one"])) if known else np.nan
+    return found
 
 
 def ended_at(streams: pl.DataFrame, end_us: int) -> pl.DataFrame:
@@ -133,8 +155,8 @@ def rows_of(pairs: Iterable[tuple[Setting, str, Ratios]]) -> Iterator[Spread]:
     """
     rows: dict[SpreadKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for where, network, ratios in pairs:
-        for (kind, metric, seconds), ratio in ratios.items():
-            rows[*where, kind, metric, seconds][network].append(ratio**2)
+        for (group, measure, seconds), ratio in ratios.items():
+            rows[*where, group, measure, seconds][network].append(ratio**2)
     for key, by_network in rows.items():
         spread = float(np.sqrt(np.mean([np.mean(each) for each in by_network.values()])))
         if np.isfinite(spread):

@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from torsweep.stats.claims.change import SHARE_MEASURES
+from torsweep.stats.claims.change import EVERYONE, SHARE_MEASURES
 from torsweep.stats.claims.judging import NO_DIFFERENCE, UNCLEAR, YES, Answer, Behind, Verdict
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.verdicts import ClaimsFile
 
-MEASURES = (
-    *(f"{name}_{byte}" for name in ("paired", "mean", "p90") for byte in ("ttfb", "ttlb")),
-    *SHARE_MEASURES,
-)
-"""Those of a kind of client, in their order."""
+TIMES = tuple(f"{name}_{byte}" for name in ("paired", "mean", "p90") for byte in ("ttfb", "ttlb"))
+"""Measures of a group of downloads, in their order."""
 
 
 def change_verdict(kind: str = "web", **bounds: tuple[float, float]) -> Verdict:
@@ -25,7 +22,7 @@ def change_verdict(kind: str = "web", **bounds: tuple[float, float]) -> Verdict:
     What excludes 0 is shown; what is as narrow as 5 % makes no difference.
     """
     answers = []
-    for measure in MEASURES:
+    for measure in SHARE_MEASURES if kind == EVERYONE else TIMES:
         low, high = bounds.get(measure, (-0.01, 0.01))
         interval = Interval((low + high) / 2, low, high, 8, 0.99)
         shows = YES if low > 0 or high < 0 else NO_DIFFERENCE if high - low < 0.05 else UNCLEAR

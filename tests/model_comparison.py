@@ -37,6 +37,7 @@ from torsweep.stats.comparison import Comparison, comparison
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.summarize import analyse
 from torsweep.stats.verdicts import claims_file
+from torsweep.study.questions import claims_of_study, known_spread
 
 KNOB, BASELINE, CANDIDATE = "scheduler", "kist_10ms", "kist_20ms"
 """Names of the two sides; both run as the first says."""
@@ -75,10 +76,8 @@ def experiment() -> Experiment:
         "baseline": {KNOB: BASELINE},
         "traffic": read_yaml(source)["traffic"],
         "figures": ["ttfb_cdf"],
-        "claims": [
-            {"id": kind, "text": "They notice it.", "test": "change", "knob": KNOB, "kind": kind}
-            for kind in ("web", "bulk")
-        ],
+        "claims": list(claims_of_study(load_network_config(NETWORK), KNOB, CANDIDATE, BASELINE, None, "")),
+        "precision": {"spread": known_spread(NETWORK, [MODEL_ENGINE], "today", PATHS, MEASURED_S)},
     }
     return validate(Experiment, document, None)
 
@@ -105,14 +104,16 @@ def write_runs(folder: Path, seeds: Sequence[int]) -> None:
             )
 
 
-def compared(runs: Path, folder: Path, seeds: Sequence[int], spoil: Spoil | None = None) -> Comparison:
-    """What a comparison of the runs of these seeds says, the second side spoilt; ``folder`` is scratch."""
+def compared(
+    runs: Path, folder: Path, seeds: Sequence[int], spoil: Spoil | None = None, side: str = CANDIDATE
+) -> Comparison:
+    """What a comparison of the runs of these seeds says, one ``side`` spoilt; ``folder`` is scratch."""
     directories = []
     for seed in seeds:
         for level in (BASELINE, CANDIDATE):
             key = experiment().variant(f"{KNOB}={level}").key
             directory = runs / str(seed) / key
-            if spoil is not None and level == CANDIDATE:
+            if spoil is not None and level == side:
                 directory = shutil.copytree(directory, folder / "runs" / str(seed) / key)
                 spoilt = spoil(read_table(directory, STREAMS), seed)
                 spoilt.write_parquet(directory / STREAMS.file)
@@ -145,13 +146,25 @@ def cut_off(share: float, latest_us: int) -> Spoil:
     return spoil
 
 
-def slower(factor: float, share: float = 1.0, seeds: Sequence[int] | None = None) -> Spoil:
-    """``share`` of downloads take ``factor`` times as long, in the networks of ``seeds`` or in all."""
+def slower(
+    factor: float,
+    share: float = 1.0,
+    seeds: Sequence[int] | None = None,
+    slowest: bool = False,
+    kinds: str = "",
+) -> Spoil:
+    """``share`` of downloads take ``factor`` times as long, in the networks of ``seeds`` or in all: any, or
+    the ``slowest`` of web clients, or those of kinds whose names begin so."""
 
     def spoil(streams: pl.DataFrame, seed: int) -> pl.DataFrame:
         if seeds is not None and seed not in seeds:
             return streams
         hit = pl.Series(np.random.default_rng(seed).random(streams.height) < share)
+        if slowest:
+            web = pl.col("kind") == "web"
+            late = pl.col("last_byte_us") > pl.col("last_byte_us").filter(web).quantile(1 - share)
+            hit = streams.select((web & late).fill_null(False)).to_series()
+        hit &= streams["kind"].cast(pl.String).str.starts_with(kinds)
         times = [*TIMES, "observed_us"]
         longer = [
             pl.when(hit).then((pl.col(name) * factor).round()).otherwise(name).alias(name) for name in times
@@ -161,6 +174,39 @@ def slower(factor: float, share: float = 1.0, seeds: Sequence[int] | None = None
         return ended(rows, left_us, pl.col("observed_us") > left_us)
 
     return spoil
+
+
+def never_begun(share: float) -> Spoil:
+    """``share`` of web clients begin no download."""
+
+    def spoil(streams: pl.DataFrame, seed: int) -> pl.DataFrame:
+        web = sorted(streams.filter(kind="web")["client"].unique())
+        gone = np.random.default_rng(seed).choice(web, round(share * len(web)), replace=False)
+        return streams.filter(~pl.col("client").is_in(gone.tolist()))
+
+    return spoil
+
+
+def refused(share: float) -> Spoil:
+    """``share`` of the downloads of web clients fail at once."""
+
+    def spoil(streams: pl.DataFrame, seed: int) -> pl.DataFrame:
+        hit = pl.Series(np.random.default_rng(seed).random(streams.height) < share) & (
+            streams["kind"] == "web"
+        )
+        got = {name: pl.when(~hit).then(name) for name in (*TIMES, LATEST)}
+        return streams.with_columns(
+            **got,
+            observed_us=pl.when(hit).then(1_000).otherwise("observed_us"),
+            outcome=pl.when(hit).then(pl.lit("failed")).otherwise(pl.col("outcome").cast(pl.String)),
+        )
+
+    return spoil
+
+
+def both(one: Spoil, other: Spoil) -> Spoil:
+    """First ``one``, then ``other``."""
+    return lambda streams, seed: other(one(streams, seed), seed)
 
 
 def ended(rows: pl.DataFrame, left_us: pl.Expr, which: pl.Expr) -> pl.DataFrame:

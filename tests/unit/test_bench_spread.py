@@ -40,13 +40,13 @@ def test_the_spread_is_that_of_the_same_downloads_and_other_rows_are_kept(tmp_pa
     for seed, slower in ((1, 1.1), (2, 1.1), (3, 1.3)):
         leave_pair(tmp_path, SLOW, seed, slower, paths=PATHS)
     leave_pair(tmp_path, FAST, 1, 1.2, paths=PATHS)
-    other = "quarter,shadow,today,free,web,ttfb,120,8,0.1"
-    same = "networks,emulation,2012,paths,web,ttfb,100,2,9.0"
+    other = "quarter,shadow,today,free,web,paired_ttfb,120,8,0.1"
+    same = "networks,emulation,2012,paths,web,paired_ttfb,100,2,9.0"
     header = ",".join(Spread.__dataclass_fields__)
     (tmp_path / "spread.csv").write_text(f"{header}\n{other}\n{same}\n")
     rows = spread_file(tmp_path)
     assert [row.key for row in rows] == sorted(row.key for row in rows)
-    by_time = {row.measured_s: row for row in rows if (row.engine, row.kind, row.metric) == WEB}
+    by_time = {row.measured_s: row for row in rows if (row.engine, row.kind, row.measure) == WEB}
     first = (log(1.1) ** 2 + log(1.2) ** 2) / 2
     expected = np.sqrt((first + log(1.1) ** 2 + log(1.3) ** 2) / 3)
     assert by_time.keys() == {50, 100}
@@ -57,7 +57,7 @@ def test_the_spread_is_that_of_the_same_downloads_and_other_rows_are_kept(tmp_pa
     assert [row.log_ratio_sd for row in rows if row.engine == "shadow"] == [0.1]
 
 
-WEB = ("emulation", "web", "ttfb")
+WEB = ("emulation", "web", "paired_ttfb")
 
 
 def test_runs_that_are_not_alike_say_nothing(tmp_path):
@@ -95,7 +95,7 @@ def test_the_model_is_compared_with_itself_and_with_a_change(tmp_path, monkeypat
     spread = tmp_path / "configs/spread.csv"
     spread.parent.mkdir()
     model_pairs(["spread", "ci", *short, "--out", str(spread)])
-    rows = {row.pairing: row for row in read_spreads(spread) if row.key[4:] == ("web", "ttfb", 40)}
+    rows = {row.pairing: row for row in read_spreads(spread) if row.key[4:] == ("web", "paired_ttfb", 40)}
     assert 0 < rows["paths"].log_ratio_sd < rows["free"].log_ratio_sd
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "promise.csv"
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "spread.csv").write_text("network,engine\nci,cellsim\n")
     with pytest.raises(InputError, match=r"spread\.csv: has other columns; accepted: network, engine, era"):
         read_spreads(tmp_path / "spread.csv")
-    row = "quarter,emulation,today,free,web,ttfb,120,8,"
+    row = "quarter,emulation,today,free,web,paired_ttfb,120,8,"
     for cell, said in (("", "has an empty cell"), ("much", "cannot be read: ")):
         (tmp_path / "spread.csv").write_text(f"{','.join(Spread.__dataclass_fields__)}\n{row}{cell}\n")
         with pytest.raises(InputError, match=rf"spread\.csv: {said}"):

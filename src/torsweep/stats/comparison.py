@@ -142,10 +142,11 @@ class Comparison:
         shown = sorted((kind for kind in self.kinds if kind.verdict == SHOWN), key=lambda kind: kind.severity)
         lines = [f"{kind.words}." for kind in shown]
         for verdict in (NO_DIFFERENCE, INCONCLUSIVE):
-            alike = [kind.words for kind in self.kinds if kind.verdict == verdict]
-            if alike and verdict == INCONCLUSIVE and self.refused:
+            kinds = [kind for kind in self.kinds if kind.verdict == verdict]
+            alike = [kind.words for kind in kinds if verdict == NO_DIFFERENCE or _wide(kind.rows)]
+            if kinds and verdict == INCONCLUSIVE and self.refused:
                 alike = [self.refused]
-            lines += [f"{verdict.capitalize()}: {'; '.join(filter(None, alike))}."] if any(alike) else []
+            lines += [f"{verdict.capitalize()}: {'; '.join(alike)}."] if alike else []
         lines += [f"Too little was measured to say anything of {text}." for text in self._says_nothing()]
         lines += _far_out(self.rows)
         return tuple([*(["Provisional: the network still changed."] if self.provisional else []), *lines])
@@ -206,7 +207,7 @@ MEDIAN_NOTE = "Times count from the request."
 ALL_NOTE = (
     "Mean and 90th percentile: of all downloads; one that was cut off counts at least as long as it waited."
 )
-BOUND_NOTE = "No difference: the 90 % interval of each lies within its bound."
+BOUND_NOTE = "Those of no difference: 90 % each, within the bound."
 
 
 def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
@@ -343,12 +344,17 @@ def _bounds(rows: Sequence[Row]) -> str:
     return ", ".join(f"{row.statistic} within {100 * row.bound:g} {units[row.is_share]}" for row in firsts)
 
 
+def _wide(rows: Sequence[Row]) -> list[Row]:
+    """What is open, and not by so much that nothing is said of it."""
+    return [row for row in rows if row.verdict == INCONCLUSIVE and not row.says_nothing]
+
+
 def _unclear(rows: Sequence[Row]) -> str:
     """What a group's rows leave open: the first few."""
-    wide = [row for row in rows if row.verdict == INCONCLUSIVE and not row.says_nothing]
+    wide = _wide(rows)
     named = [f"{row.label} may be anything in {row.bounds_text}" for row in wide[:MOST_NAMED]]
     more = [f"so may {len(wide) - MOST_NAMED} more"] if len(wide) > MOST_NAMED else []
-    return "; ".join([*named, *more]) or "nothing is known"
+    return "; ".join([*named, *more]) or "too little was measured"
 
 
 def _far_out(rows: Sequence[Row]) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from torsweep.stats.claims.change import BESIDE, ERROR_SHARES, SAME_DOWNLOAD, AnyChange, MeasureQuestion
+from torsweep.stats.claims.change import BESIDE, NOTHING, SAME_DOWNLOAD, STATED, AnyChange, MeasureQuestion
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -20,7 +22,7 @@ from torsweep.stats.claims.judging import (
     within,
     within_factor,
 )
-from torsweep.stats.inference.intervals import share_interval
+from torsweep.stats.inference.intervals import share_interval, t_interval
 
 CHANGE = AnyChange(id="web", text="A sentence.", test="change", knob="tor", kind="web")
 BOUND = 0.05
@@ -37,7 +39,6 @@ def question(values: np.ndarray, group: str = SAME_DOWNLOAD) -> MeasureQuestion:
         within_factor(BOUND),
         logarithms=True,
         group=group,
-        error_share=ERROR_SHARES[group],
         measure="paired_ttfb",
         bound=BOUND,
         networks=tuple(range(len(values))),
@@ -66,15 +67,37 @@ def test_a_change_is_shown_in_either_direction(ratio: float) -> None:
     assert first.interval == first.simultaneous
 
 
-def test_the_same_download_has_four_fifths_of_the_error_and_all_questions_of_a_page_divide_it() -> None:
-    same, beside = (
-        judged(values_of(1, 0.01), group=group, family={SAME_DOWNLOAD: 4, BESIDE: 12})
-        for group in (SAME_DOWNLOAD, BESIDE)
-    )
-    assert same.comparisons[0].interval.confidence == pytest.approx(1 - 0.04 / 4)
-    assert beside.comparisons[0].interval.confidence == pytest.approx(1 - 0.01 / 12)
-    widths = [each.comparisons[0].interval.high - each.comparisons[0].interval.low for each in (same, beside)]
-    assert widths[0] < widths[1]
+@pytest.mark.parametrize(
+    ("family", "errors"),
+    [
+        ({SAME_DOWNLOAD: 4, BESIDE: 10, NOTHING: 2}, {SAME_DOWNLOAD: 0.04 / 4, BESIDE: 0.005 / 10}),
+        (
+            {STATED: 1, SAME_DOWNLOAD: 3, BESIDE: 10, NOTHING: 2},
+            {STATED: 0.04, SAME_DOWNLOAD: 0.005 / 3, BESIDE: 0.0025 / 10},
+        ),
+    ],
+)
+def test_the_error_of_a_page_goes_to_what_it_is_about(
+    family: dict[str, int], errors: dict[str, float]
+) -> None:
+    for group, error in errors.items():
+        (answer,) = judged(values_of(1, 0.01), group=group, family=family).comparisons
+        assert answer.simultaneous.confidence == pytest.approx(1 - error)
+
+
+def test_there_is_no_difference_where_the_interval_of_90_per_cent_lies_within_the_bound() -> None:
+    """All measures have to pass: two one-sided tests of 5 % each, whatever else is on the page."""
+    family = {SAME_DOWNLOAD: 100}
+    (answer,) = judged(values_of(1, 0.03), family=family).comparisons
+    assert not within_factor(BOUND)(answer.simultaneous) and within_factor(BOUND)(answer.interval)
+    assert answer.shows == NO_DIFFERENCE
+    assert shown(judged(values_of(1.04, 0.03), family=family)) == [UNCLEAR]
+
+
+def test_what_is_identical_makes_no_difference_however_few_networks() -> None:
+    same = replace(question(np.zeros(2)), identical=True)
+    assert same.answer(0.99).shows == NO_DIFFERENCE
+    assert question(np.zeros(2)).answer(0.99).shows == UNCLEAR
 
 
 def test_no_difference_takes_every_network_within_three_times_the_bound() -> None:
@@ -128,16 +151,18 @@ def test_where_nobody_is_stuck_the_number_of_clients_says_what_may_be(
         lambda interval: above(0)(interval) or below(0)(interval),
         lambda _: False,
         within(0.02),
+        group=NOTHING,
         measure="without_progress",
         bound=0.02,
         networks=tuple(range(networks)),
         counts=(counts, counts),
+        confidence=1 - 0.01 / 12,
     )
     answer = asked.answer(1 - 0.01 / 12)
-    # None of so many clients would be stuck with a chance of a quarter of the error.
-    most = 1 - (0.01 / 12 / 4) ** (1 / (networks * clients))
-    assert answer.interval.high == pytest.approx(most, rel=1e-6)
-    assert answer.interval.low == -answer.interval.high
+    # None of so many clients would be stuck with a chance of half the error.
+    most = 1 - (0.01 / 12 / 2) ** (1 / (networks * clients))
+    assert answer.simultaneous.high == pytest.approx(most, rel=1e-6)
+    assert answer.simultaneous.low == -answer.simultaneous.high
     assert answer.shows == known
 
 
@@ -145,7 +170,7 @@ def test_shares_that_differ_between_networks_are_known_no_better_than_networks_a
     draw = np.random.default_rng(3)
     stuck = draw.binomial(60, [0.0, 0.3, 0.0, 0.4, 0.1, 0.0, 0.5, 0.2])
     sides = [np.column_stack([hits, np.full(8, 60)]) for hits in (np.zeros(8), stuck)]
-    interval = share_interval(*sides, 0.95)
+    interval = share_interval(*sides, 0.95, t_interval)
     shares = stuck / 60
     half = 2.365 * shares.std(ddof=1) / np.sqrt(8)
     assert interval.mean == pytest.approx(shares.mean())
@@ -161,6 +186,6 @@ def test_intervals_of_shares_miss_no_more_often_than_they_say(independent: bool)
     for _ in range(2_000):
         hits = draw.binomial(30, [0.02, 0.05], (4, 2))
         sides = [np.column_stack([each, np.full(4, 30)]) for each in hits.T]
-        interval = share_interval(*sides, 0.9, independent)
+        interval = share_interval(*sides, 0.9, None if independent else t_interval)
         missed += not interval.low <= 0.03 <= interval.high
     assert missed / 2_000 <= 0.1

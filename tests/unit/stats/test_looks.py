@@ -13,7 +13,8 @@ from torsweep.stats.claims.change import AnyChange
 from torsweep.stats.claims.judging import YES, Inquiry, Question, above, below, within_factor
 from torsweep.stats.inference.interim import FIRST_SHARE, Design, confidences, grown_share, with_look
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.inference.planning import EFFECT_VARIES, smallest_shown
+from torsweep.stats.inference.moderation import EFFECT_VARIES
+from torsweep.stats.inference.planning import smallest_shown
 
 CLAIM = AnyChange(id="web", text="A.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb"))
 LINES, SPREAD = 4, 0.1

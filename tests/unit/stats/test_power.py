@@ -10,8 +10,8 @@ import pytest
 
 from torsweep.config.network import load_network_config
 from torsweep.stats.inference.intervals import bands, bonferroni
+from torsweep.stats.inference.moderation import EFFECT_VARIES
 from torsweep.stats.inference.planning import (
-    EFFECT_VARIES,
     POWER,
     Spread,
     basis,
@@ -28,10 +28,10 @@ from torsweep.stats.inference.planning import (
 
 HEADER = ",".join(Spread.__dataclass_fields__)
 ROWS = """\
-quarter,cellsim,today,free,web,ttfb,60,16,0.3
-quarter,cellsim,today,free,web,ttfb,120,16,0.2
-quarter,cellsim,today,paths,web,ttfb,120,16,0.1
-quarter,emulation,today,free,web,ttfb,120,8,0.4
+quarter,cellsim,today,free,web,paired_ttfb,60,16,0.3
+quarter,cellsim,today,free,web,paired_ttfb,120,16,0.2
+quarter,cellsim,today,paths,web,paired_ttfb,120,16,0.1
+quarter,emulation,today,free,web,paired_ttfb,120,8,0.4
 """
 
 
@@ -93,7 +93,9 @@ def test_one_network_shows_nothing_and_sizes_are_told_in_percent():
 
 def test_the_rows_of_the_engine_come_before_those_of_the_model(study):
     def nearest(engine, pairing="free", measured_s=120):
-        rows = spreads_of(read_spreads(), "quarter", engine, "web", "ttfb", era="today", pairing=pairing)
+        rows = spreads_of(
+            read_spreads(), "quarter", engine, "web", "paired_ttfb", era="today", pairing=pairing
+        )
         return spread_of(rows, measured_s)
 
     own, model = nearest("emulation"), nearest("shadow")
@@ -107,15 +109,18 @@ def test_the_rows_of_the_engine_come_before_those_of_the_model(study):
 
 
 def test_where_nothing_is_known_there_is_no_row(study):
-    assert not spreads_of(read_spreads(), "quarter", "shadow", "web", "ttfb", era="2012")
-    assert spread_of(spreads_of(read_spreads(), "my.yaml", "shadow", "web", "ttfb", era="today"), 60) is None
+    assert not spreads_of(read_spreads(), "quarter", "shadow", "web", "paired_ttfb", era="2012")
+    assert (
+        spread_of(spreads_of(read_spreads(), "my.yaml", "shadow", "web", "paired_ttfb", era="today"), 60)
+        is None
+    )
 
 
 def test_the_file_that_ships_has_the_model_on_the_network_of_comparisons():
     rows = read_spreads()
     assert len({row.key for row in rows}) == len(rows)
     load_network_config("small_live")
-    for pairing, metric in product(("paths", "free"), ("ttfb", "ttlb")):
+    for pairing, metric in product(("paths", "free"), ("paired_ttfb", "paired_ttlb")):
         found = spreads_of(
             read_spreads(), "small_live", "cellsim", "web", metric, era="today", pairing=pairing
         )

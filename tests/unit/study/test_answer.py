@@ -12,6 +12,7 @@ from tests.model_comparison import experiment
 from torsweep.config.experiment import MAIN_PLAN
 from torsweep.pipeline.tree import PlanPath
 from torsweep.stats.claims import claims_of
+from torsweep.stats.claims.change import EVERYONE
 from torsweep.stats.comparison import Comparison, comparison
 from torsweep.study.answer import ComparisonAnswer, answer_of
 from torsweep.study.document import Setup, make_study
@@ -22,8 +23,8 @@ from torsweep.study.workload import Workload
 COMMAND = "torsweep compare --candidate ../tor@my-branch"
 
 
-def said(**bounds: tuple[float, float]) -> Comparison:
-    found = claims_file_of(change_verdict("web", **bounds), change_verdict("bulk"))
+def said(nothing: dict[str, tuple[float, float]] | None = None, **bounds: tuple[float, float]) -> Comparison:
+    found = claims_file_of(change_verdict("web", **bounds), change_verdict(EVERYONE, **(nothing or {})))
     return comparison(found, claims_of(experiment()))
 
 
@@ -75,16 +76,19 @@ def test_json_has_the_numbers_of_the_block(plan: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "worse"),
+    ("bounds", "nothing", "worse"),
     [
-        ({}, False),
-        ({"paired_ttfb": (-0.1, -0.02)}, False),
-        ({"paired_ttfb": (0.02, 0.1)}, True),
-        ({"paired_ttfb": (-0.1, -0.02), "without_progress": (0.02, 0.1)}, True),
+        ({}, {}, False),
+        ({"paired_ttfb": (-0.1, -0.02)}, {}, False),
+        ({"paired_ttfb": (0.02, 0.1)}, {}, True),
+        ({"paired_ttfb": (-0.1, -0.02)}, {"without_progress": (0.02, 0.1)}, True),
+        ({"paired_ttfb": (-0.1, -0.02)}, {"without_progress": (-0.01, 0.1)}, True),
     ],
 )
-def test_what_is_worse_for_some_is_worse(bounds: dict[str, tuple[float, float]], worse: bool) -> None:
-    answer = ComparisonAnswer("x", said(**bounds), {}, COMMAND)
+def test_what_is_worse_for_some_is_worse(
+    bounds: dict[str, tuple[float, float]], nothing: dict[str, tuple[float, float]], worse: bool
+) -> None:
+    answer = ComparisonAnswer("x", said(nothing, **bounds), {}, COMMAND)
     assert answer.fails(["worse"]) is worse
     assert not answer.fails([])
 

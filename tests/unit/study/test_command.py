@@ -37,7 +37,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     unclear = {"paired_ttfb": (-0.2, 0.1), "mean_ttlb": (-0.2, 0.1)}
     found = claims_file_of(
-        change_verdict("web", paired_ttfb=(-0.1, -0.02)), change_verdict("bulk", **unclear)
+        change_verdict("web", paired_ttfb=(-0.1, -0.02)), change_verdict("large", **unclear)
     )
     monkeypatch.setattr(answer, "read_claims", lambda summary: found)
     commands: list[list[str]] = []
@@ -55,13 +55,15 @@ def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):
         "KISTSchedRunInterval 1 msec, against Debian's tor",
         "8 networks of ci, emulation, era today",
     ]
-    assert said[2].startswith("Web clients: faster: same download: first byte −6.0 % (+100 ms)")
-    assert said[3].startswith("Bulk clients: inconclusive: first byte, same download may be anything in")
-    table = [line for line in said if line.startswith(("web, ", "bulk, "))]
-    assert len(table) == 16
+    assert said[2] == "Web clients: faster: first byte, same download −6.0 % (+100 ms)."
+    unclear = "first byte, same download may be anything in [−20.0, +10.0] %"
+    assert said[3].startswith(f"Inconclusive: Large downloads (5 MiB): {unclear}; ")
+    table = [line for line in said if line.startswith(("web, ", "5 MiB, "))]
+    assert len(table) == 4
     assert table[0] == "web, first byte, same download −6.0 % (+100 ms) [−10.0, −2.0] % shown –"
-    assert table[8] == "bulk, first byte, same download −5.0 % (+100 ms) [−20.0, +10.0] % inconclusive –"
-    assert "Intervals: all 16 together with 95 %" in said
+    assert table[2] == "5 MiB, first byte, same download −5.0 % (+100 ms) [−20.0, +10.0] % inconclusive –"
+    assert any(line.startswith("Intervals: all 12 together with 95 %. ") for line in said)
+    assert len(said) <= 20
     page = (
         f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
     )

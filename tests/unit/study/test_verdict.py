@@ -9,16 +9,19 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from tests.analyses import MEASURES, change_verdict, claims_file_of
+from tests.analyses import TIMES, change_verdict, claims_file_of
 from tests.model_comparison import experiment
 from torsweep.stats.claims import claims_of
-from torsweep.stats.comparison import Row, comparison
+from torsweep.stats.claims.change import EVERYONE, SHARE_MEASURES
+from torsweep.stats.comparison import comparison
+from torsweep.stats.comparison_rows import Row
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 from torsweep.study.answer import can_show_text, cost_lines, measures_table
 
 
 def row(low: float, high: float, measure: str = "paired_ttfb") -> Row:
-    said = comparison(claims_file_of(change_verdict(**{measure: (low, high)})), claims_of(experiment()))
+    kind = EVERYONE if measure in SHARE_MEASURES else "web"
+    said = comparison(claims_file_of(change_verdict(kind, **{measure: (low, high)})), claims_of(experiment()))
     return next(each for each in said.rows if each.measure == measure)
 
 
@@ -27,7 +30,7 @@ def test_a_row_says_change_milliseconds_interval_and_verdict() -> None:
     said = ("web, first byte, same download", "+2.0 % (+100 ms)", "[+1.0, +3.0] %", "shown")
     assert times.cells == said
     shares = replace(row(-0.2, 0.1, "failed"), change_s=float("nan"))
-    said = ("web, failed downloads", "−5.0 points", "[−20.0, +10.0] points", "inconclusive")
+    said = ("all, failed downloads", "−5.0 points", "[−20.0, +10.0] points", "inconclusive")
     assert shares.cells == said
 
 
@@ -38,9 +41,9 @@ def test_a_row_says_what_so_many_networks_can_show() -> None:
     assert can_show_text(too_few) == "32: 5.2 %", "fewer promise nothing below 100 %"
 
 
-@pytest.mark.parametrize(("width", "headings"), [(80, 2), (110, 1)])
+@pytest.mark.parametrize(("width", "headings"), [(80, 3), (110, 1)])
 def test_no_line_of_the_table_wraps(width: int, headings: int) -> None:
-    rows = [row(-0.2, 0.1, measure) for measure in MEASURES]
+    rows = [row(-0.2, 0.1, measure) for measure in (*TIMES, *SHARE_MEASURES)]
     late_s = {True: float("nan"), False: -1.234}
     able = [replace(each, change_s=late_s[each.is_share], can_show={8: 0.124, 16: 0.117}) for each in rows]
     console = Console(width=width, file=io.StringIO())

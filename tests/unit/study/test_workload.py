@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,19 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torsweep.config.replicates import KnownSpread
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
-from torsweep.stats.inference.planning import EFFECT_VARIES, POWER, Spread, size_text, smallest_shown
+from torsweep.stats.inference.moderation import EFFECT_VARIES
+from torsweep.stats.inference.planning import POWER, Spread, size_text, smallest_shown
 from torsweep.study import request, workload
 from torsweep.study.request import better_spent
 from torsweep.study.workload import Workload, expected_lines
 
 ROWS = """\
-quarter,cellsim,today,free,bulk,ttfb,120,16,0.6
-quarter,cellsim,today,free,web,ttfb,120,16,0.2
-quarter,cellsim,today,free,web,ttlb,120,16,0.1
-quarter,emulation,today,free,web,ttfb,60,8,0.8
-quarter,emulation,today,free,web,ttfb,120,8,0.4
+quarter,cellsim,today,free,large,paired_ttfb,120,16,0.6
+quarter,cellsim,today,free,web,paired_ttfb,120,16,0.2
+quarter,cellsim,today,free,web,paired_ttlb,120,16,0.1
+quarter,emulation,today,free,web,paired_ttfb,60,8,0.8
+quarter,emulation,today,free,web,paired_ttfb,120,8,0.4
 """
 
 
@@ -36,11 +39,16 @@ def spreads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(
-    network: str = "quarter", engine: str = "emulation", measured_s: int = 120, **looks: float
+    network: str = "quarter",
+    engine: str = "emulation",
+    measured_s: int = 120,
+    known: Sequence[KnownSpread] = (),
+    **looks: float,
 ) -> Workload:
     """A comparison of both times of web and bulk clients."""
-    claims = [AnyChange.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
-    precision = SimpleNamespace(looks={int(number): share for number, share in looks.items()})
+    claims = [AnyChange.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "large")]
+    seen = {int(number): share for number, share in looks.items()}
+    precision = SimpleNamespace(looks=seen, spread=known)
     common = {"era": "today", "pairing": "free", "precision": precision, "measured": measured_s * 10**9}
     asked = SimpleNamespace(network=network, claims=claims, **common)
     study = SimpleNamespace(experiment=lambda: asked)
@@ -53,21 +61,24 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     level = 1 - FIRST_SHARE * 0.04 / 4
     measured = ((0.4, 8), (0.1, 16), (0.6, 16))
     web, last, bulk = (size_text(np.expm1(smallest_shown(sd, 8, level, many))) for sd, many in measured)
-    sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
+    sizes = f"{web} (web, first byte), {last} (web, last byte), {bulk} (5 MiB, first byte)"
     assert first == f"shows     with a chance of 80 %, changes of {sizes}"
-    assert [line.strip() for line in more] == [
-        "web, first byte: from A/A runs on 8 networks of quarter in emulation",
-        "web, last byte; bulk, first byte: from A/A runs on 16 networks of quarter in cellsim; none were"
-        " measured in emulation",
-    ]
+    assert [line.strip() for line in more] == ["from A/A runs on 8 networks of quarter in emulation"]
+
+
+def test_what_is_known_of_chance_shows_smaller_changes_to_few_networks() -> None:
+    row = {"engine": "emulation", "kind": "web", "measure": "paired_ttfb", "sd": 0.4, "networks": 8}
+    known = plan(known=[KnownSpread.model_validate(row)])
+    assert known.shown(4)["web", "ttfb"][0] < 0.5 * plan().shown(4)["web", "ttfb"][0]
+    assert known.shown(4)["web", "ttlb"] == plan().shown(4)["web", "ttlb"]
 
 
 def test_what_runs_of_that_time_did_not_have_is_not_promised() -> None:
     with Path("configs/spread.csv").open("a") as rows:
-        rows.write("quarter,emulation,today,free,bulk,ttlb,120,8,0.4\n")
+        rows.write("quarter,emulation,today,free,large,paired_ttlb,120,8,0.4\n")
     *_, last = expected_lines(plan(measured_s=60), 8)
-    assert last.strip() == "nothing is known of bulk, last byte: in 1 min too few downloads get there"
-    assert ("bulk", "ttlb") in plan(measured_s=120).shown(8)
+    assert last.strip() == "nothing is known of 5 MiB, last byte: in 1 min too few downloads get there"
+    assert ("large", "ttlb") in plan(measured_s=120).shown(8)
 
 
 def test_a_later_look_shows_less_than_a_first_one_with_as_many_networks() -> None:
@@ -86,7 +97,7 @@ def test_the_spread_is_that_of_the_measured_time_or_the_nearest_which_is_said() 
     assert plan().known_times_s == [60, 120]
     assert plan(measured_s=60).shown(8)["web", "ttfb"][0] > plan().shown(8)["web", "ttfb"][0]
     _, *lines = expected_lines(plan(measured_s=300), 8)
-    end = "; they measured for 2 min, these will measure for 5 min: a longer time shows smaller changes"
+    end = "; they measured for 2 min, these for 5 min: a longer time shows smaller changes"
     assert lines and all(line.endswith(end) for line in lines)
 
 

@@ -164,16 +164,18 @@ class MeasureQuestion(Question):
         return design.interval(np.hstack(self.counts), confidence, of)
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
-        """The answer, with the networks behind it."""
+        """The answer, with the networks behind it; that of no difference has the interval of 90 %."""
         answer = super().answer(together, design)
-        narrow = self.interval(EQUIVALENCE_CONFIDENCE, design)
+        whole, narrow = answer.interval, self.interval(EQUIVALENCE_CONFIDENCE, design)
         if answer.shows == UNCLEAR and narrow.known and self.nothing and self.nothing(narrow):
             answer = replace(answer, shows=NO_DIFFERENCE)
+        if answer.shows == NO_DIFFERENCE:
+            answer = replace(answer, interval=narrow)
         if self.counts is not None:
             answer = replace(answer, can_show={})
         far_out = self._far_out(answer.shows == NO_DIFFERENCE)
         if answer.shows == NO_DIFFERENCE and far_out:
-            answer = replace(answer, shows=UNCLEAR)
+            answer = replace(answer, shows=UNCLEAR, interval=whole)
         changes = np.expm1(self.values) if self.logarithms else self.values
         by_network = dict(zip(self.networks, map(float, changes), strict=True)) if self.networks else {}
         seconds = np.nan if self.differences_s is None else float(np.mean(self.differences_s))
