@@ -67,7 +67,7 @@ class Setup(Section):
     warm_up: Annotated[Duration, Field(alias="--warm-up")]
     measured: Annotated[Measured, Field(alias="--measured")]
     pairing: Annotated[Pairing, Field(alias="--pairing")]
-    first_seed: Annotated[Seed, Field(alias="--first-seed")] = 1
+    first_seed: Annotated[Seed | None, Field(alias="--first-seed")] = None
     about: Annotated[About | None, Field(alias="--about")] = None
 
     @classmethod
@@ -199,7 +199,7 @@ def make_study(
     document = _document(change, setup, network, where.resolve(), tornets)
     document["report"]["source"] = command
     file = where / EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE
-    if file.is_file():
+    if file.is_file() and setup.first_seed is None:
         # The networks that the user has chosen there.
         document["first_seed"] = read_yaml(file).get("first_seed", document["first_seed"])
     spread = _known_spread(file, document, setup)
@@ -255,7 +255,7 @@ def _document(
         "network": network,
         "replicates": setup.networks,
         "precision": {},
-        "first_seed": setup.first_seed,
+        "first_seed": 1 if setup.first_seed is None else setup.first_seed,
         **setup.keys(),
         **{key: value for key, value in levels.items() if value},
         "knobs": change.knobs,

@@ -48,7 +48,9 @@ def groups_of(config: NetworkConfig | None) -> list[DownloadGroup]:
         return ["small", "middle", "large"]
     groups: list[DownloadGroup] = ["web", "large"]
     groups += ["onion"] if config.onion_clients else []
-    return [*groups, *(("middle", "small") if config.perf_clients else ())]  # type: ignore[list-item]
+    if config.perf_clients:
+        groups += ["middle", "small"]
+    return groups
 
 
 def claims_of_study(
@@ -66,7 +68,7 @@ def claims_of_study(
         names = [name for name, group in ABOUT_NAMES.items() if group in groups]
         raise InputError("these networks have no such downloads", key="--about", accepted=", ".join(names))
     for group in (*groups, EVERYONE):
-        claim = {
+        claim: dict[str, Any] = {
             "id": group,
             "text": f"{who(group)} notice that {knob} is {level}, not {baseline}.",
             "test": "change",

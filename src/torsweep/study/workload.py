@@ -180,7 +180,7 @@ class Workload:
     def about(self) -> Measure | None:
         """The measure that the comparison is about, where one was stated."""
         of_claims = ((claim.kind, claim.about) for claim in self._claims if claim.about)
-        return next(((kind, about.partition("_")[2]) for kind, about in of_claims), None)  # type: ignore[misc]
+        return next(((kind, about.partition("_")[2]) for kind, about in of_claims), None)
 
     @cached_property
     def _spreads(self) -> dict[Measure, list[Spread]]:
@@ -221,7 +221,7 @@ class Workload:
         difference, and what says so; measures of which nothing is known have none."""
         measured_s = self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}
-        priors = {
+        priors: dict[tuple[str, str], float] = {
             (each.kind, each.measure): Prior(each.sd, each.networks).freedom
             for each in self.experiment.precision.spread
             if each.engine == self.play.engine
