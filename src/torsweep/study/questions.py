@@ -70,7 +70,7 @@ def claims_of_study(
     for group in (*groups, EVERYONE):
         claim: dict[str, Any] = {
             "id": group,
-            "text": f"{who(group)} notice that {knob} is {level}, not {baseline}.",
+            "text": f"{who(group)} are served otherwise with {level} than with {baseline}.",
             "test": "change",
             "knob": knob,
             "kind": group,

@@ -51,7 +51,8 @@ def test_an_option_as_a_study(tmp_path: Path) -> None:
     assert experiment.bundles[experiment.name].torrc == {"KISTSchedRunInterval": "1 msec"}
     assert [(claim["test"], claim["kind"]) for claim in experiment.claims] == [
         ("change", "web"),
-        ("change", "bulk"),
+        ("change", "large"),
+        ("change", "everyone"),
     ]
     shipped = load_experiment(CHECKOUT / "experiments/refill_sweep/experiment.yaml")
     assert experiment.traffic == shipped.traffic
@@ -192,3 +193,22 @@ def test_a_branch_that_is_called_as_a_rule_of_the_pipeline_has_a_study(tmp_path:
     made.write()
     assert made.name == "compare_run"
     assert load_experiment(made.file).knobs == {"options": ("default", "run")}
+
+
+def test_what_a_comparison_is_about_is_kept_with_it_and_what_was_known_of_chance_stays(
+    tmp_path: Path,
+) -> None:
+    asked = {**OPTIONS, "about": "large downloads, last byte", "first_seed": "9"}
+    about = study(option("1 msec"), Setup.read(**asked), tmp_path)
+    (claim,) = (each for each in about.experiment().claims if "about" in each)
+    assert (claim["kind"], claim["about"]) == ("large", "paired_ttlb")
+    assert list(about.experiment().seeds)[0] == 9
+    known = [{"engine": "emulation", "kind": "web", "measure": "paired_ttfb", "sd": 0.5, "networks": 3}]
+    about.document["precision"]["spread"] = known  # type: ignore[index]
+    about.write()
+    again = study(option("1 msec"), Setup.read(**asked), tmp_path)
+    assert again.document["precision"]["spread"] == known
+    with pytest.raises(InputError, match="holds a study of something else: claims differs"):
+        study(option("1 msec"), Setup.read(**{**asked, "about": "web, first byte"}), tmp_path).write()
+    with pytest.raises(InputError, match="--about: these networks have no such downloads"):
+        study(option("1 msec"), Setup.read(**{**OPTIONS, "about": "onion services, first byte"}))

@@ -52,7 +52,7 @@ def test_the_study_compares_perf_clients_for_as_long_as_the_network_lasts(tmp_pa
     experiment = made.experiment()
     assert (experiment.warm_up, experiment.measured) == (1200 * 10**9, 1200 * 10**9)
     assert experiment.engines == ("shadow",) and experiment.replicates == 8
-    assert [claim["kind"] for claim in experiment.claims] == ["perf_50kib", "perf_1mib", "perf_5mib"]
+    assert [claim["kind"] for claim in experiment.claims] == ["small", "middle", "large", "everyone"]
     assert not experiment.traffic.kinds
 
 
