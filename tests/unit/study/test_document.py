@@ -202,7 +202,7 @@ def test_what_a_comparison_is_about_is_kept_with_it_and_what_was_known_of_chance
     about = study(option("1 msec"), Setup.read(**asked), tmp_path)
     (claim,) = (each for each in about.experiment().claims if "about" in each)
     assert (claim["kind"], claim["about"]) == ("large", "paired_ttlb")
-    assert list(about.experiment().seeds)[0] == 9
+    assert about.experiment().seeds[0] == 9
     known = [{"engine": "emulation", "kind": "web", "measure": "paired_ttfb", "sd": 0.5, "networks": 3}]
     about.document["precision"]["spread"] = known  # type: ignore[index]
     about.write()
