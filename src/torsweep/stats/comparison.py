@@ -254,7 +254,7 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
         return f"it is the same in every {unit}"
     if interval.mean != interval.mean and measure == "without_progress":
         return "the engine does not say when each client's last byte came"
-    return f"a {unit} had too few downloads"
+    return f"in a {unit}, too few downloads got so far"
 
 
 def _judged(claim: AnyChange, rows: tuple[Row, ...], shares: Sequence[Row]) -> KindVerdict:

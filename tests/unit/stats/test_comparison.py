@@ -111,12 +111,11 @@ def test_a_tor_that_serves_more_clients_less_quickly_is_said_to_do_both(runs: Pa
     [
         (slower(2, share=0.2), "web", "Web clients: slower: "),
         (slower(3, share=0.09, slowest=True), "web", "Web clients: slower: "),
-        (slower(10, kinds="perf"), "small", "Small downloads (50 KiB): slower: "),
-        (slower(10, kinds="perf"), "middle", "Downloads of 1 MiB: slower: "),
+        (slower(10, kinds="perf"), "large", "Large downloads (5 MiB): slower: "),
         (refused(0.2), EVERYONE, "More get nothing: failed downloads +"),
         (never_begun(0.2), EVERYONE, "More get nothing: clients without progress +"),
     ],
-    ids=["a fifth twice", "the slowest 9 % thrice", "perf, small", "perf, middle", "refused", "never begun"],
+    ids=["a fifth twice", "the slowest 9 % thrice", "perf clients", "refused", "never begun"],
 )
 def test_what_happens_to_a_few_is_shown_and_said(
     runs: Path, tmp_path: Path, spoil: Spoil, group: str, words: str
