@@ -24,10 +24,11 @@ OWN_PAGE = "reference.md"
 
 
 def own_pages() -> Iterator[tuple[Path, list[str]]]:
-    """The page of each experiment that has modules of its own, and where it stands."""
+    """The page of each experiment that declares something of its own, and its file."""
     for name in experiment_names():
-        if own_modules(name):
-            yield EXPERIMENTS_DIRECTORY / name / OWN_PAGE, _page(name)
+        page = _page(name) if own_modules(name) else []
+        if len(page) > 2:
+            yield EXPERIMENTS_DIRECTORY / name / OWN_PAGE, page
 
 
 def _page(name: str) -> list[str]:
