@@ -80,11 +80,15 @@ onstart:
     hooks.start(paths, workflow)
 
 
+onsuccess:
+    hooks.succeed(workflow)
+
+
 onerror:
     hooks.fail(workflow)
 
 
-# A target for each experiment: the figures of its plan, and everything that they are made from.
+# A target for each experiment: the page of its plan, its figures, and everything that they are made from.
 for name, question in EXPERIMENTS.items():
 
     rule:
@@ -100,9 +104,9 @@ for name, question in EXPERIMENTS.items():
 
 
 rule all:
-    """The figures of each experiment of this folder that has the plan, and all that they are made from."""
+    """The page of each experiment of this folder that has the plan, its figures, and all that they rest on."""
     input:
-        lambda wildcards: paths.all_targets(OWN),
+        lambda wildcards: paths.pages(OWN),
     localrule: True
     message:
         "all"

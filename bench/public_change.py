@@ -83,19 +83,22 @@ def read_series(files: Iterable[Path]) -> pl.DataFrame:
 def _of_file(file: Path) -> pl.DataFrame:
     if named := _ANALYSIS.match(file.name):
         return _of_analysis(file, date.fromisoformat(named[1]), named[2])
-    text = "\n".join(line for line in whole_text(file).splitlines() if not line.startswith("#"))
+    lines = whole_text(file).splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("#"))
     try:
         table = pl.read_csv(io.StringIO(text), infer_schema_length=0)
     except pl.exceptions.PolarsError:
         raise InputError("is no CSV table", file=file, accepted=_ACCEPTED) from None
-    # A table of throughput has the columns of one of latencies.
-    if not {"date", "source", "md"} <= set(table.columns) or "throughput" in file.name:
+    if not {"date", "source", "md"} <= set(table.columns) or "position" in table.columns:
         raise InputError("is no table of times", file=file, value=table.columns, accepted=_ACCEPTED)
-    if "position" in table.columns:
-        raise InputError("is a table of build times", file=file, accepted=_ACCEPTED)
+    is_of_sizes = "filesize" in table.columns
+    named = _named_in_head(lines) or ("torperf" if is_of_sizes else file.name)
+    # A table of throughput has the columns of one of latencies.
+    if not named.startswith("torperf" if is_of_sizes else "onionperf-latencies"):
+        raise InputError("is no table of times", file=file, value=named, accepted=_ACCEPTED)
     if "server" in table.columns:
         table = table.filter(pl.col("server") == "public")
-    size = pl.col("filesize").cast(pl.Float64).cast(pl.Int64) if "filesize" in table.columns else None
+    size = pl.col("filesize").cast(pl.Float64).cast(pl.Int64) if is_of_sizes else None
     try:
         return (
             table.filter(pl.col("source").fill_null("") != "")
@@ -110,6 +113,13 @@ def _of_file(file: Path) -> pl.DataFrame:
         )
     except pl.exceptions.PolarsError as error:
         raise InputError(f"has a cell that is none: {str(error).splitlines()[0]}", file=file) from None
+
+
+def _named_in_head(lines: Sequence[str]) -> str:
+    """Which table of Tor Metrics it is by the address in its head; empty without one."""
+    address = next((line for line in lines if line.startswith("# URL:")), "")
+    stated = re.search(r"/([\w-]+)\.csv", address)
+    return stated[1] if stated else ""
 
 
 def _of_analysis(file: Path, day: date, source: str) -> pl.DataFrame:

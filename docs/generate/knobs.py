@@ -9,6 +9,7 @@ from docs.generate.markdown import code, prose, table
 from torsweep.config.eras import ERAS
 from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import CONSENSUS, KNOBS, NETWORK, find_knob
+from torsweep.config.option_bundle import REFUSED_OPTIONS
 
 TARGETS = {
     "tor": "Knobs of tor",
@@ -43,7 +44,19 @@ def knobs_page() -> list[str]:
         for knob in (*KNOBS.values(), *_BY_PATTERN):
             if TARGETS[knob.target] == heading:
                 lines += _knob(knob)
-    return lines
+    return lines + _refused()
+
+
+def _refused() -> list[str]:
+    lines = ["## Refused options of a torrc", ""]
+    lines += [
+        "A bundle's `torrc` and `--torrc` take tor's options but for these, which have no place in a run. An"
+        " experiment may be somebody else's, and tor may run as root. Options that end in `File`, `Folder`,"
+        " `Directory` or `Path` are refused in any tor.",
+        "",
+    ]
+    rows = [(why, " ".join(map(code, sorted(options)))) for why, options in REFUSED_OPTIONS.items()]
+    return [*lines, *table(("The option …", "options"), rows)]
 
 
 def _knob(knob: Knob) -> list[str]:

@@ -11,7 +11,10 @@ def _work() -> None:
     params = snakemake.params
     networks = [Path(network) for network in params.networks]
     places = (Path(params.summary), Path(params.figures), Path(snakemake.input.experiment))
-    write_text(Path(snakemake.output[0]), render(gather(*places, networks, params.settings)))
+    page = gather(*places, networks, params.settings)
+    write_text(Path(snakemake.output[0]), render(page))
+    for warning in page.warnings:
+        print(f"torsweep: warning: {warning}")
 
 
 run_script(snakemake, _work)

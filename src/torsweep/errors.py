@@ -7,6 +7,7 @@ torsweep itself.
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 
 
@@ -64,13 +65,19 @@ class ToolMissing(TorsweepError):
 _MOST_KEY_CHARACTERS = 200
 _MOST_VALUE_CHARACTERS = 80
 
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxlong = 4, 2 * _MOST_VALUE_CHARACTERS
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 20
+"""Of a list in a list, ten deep, that stands for a thousand million values, it shows a few."""
+
 
 def _short(value: object) -> str:
-    # A text is cut before it is quoted: one of megabytes would be copied more than once.
+    # What is large is cut before it is written out, and not after.
     if isinstance(value, bool):
         return str(value).lower()
-    shown = value[: 2 * _MOST_VALUE_CHARACTERS] if isinstance(value, str) else value
-    return _cut(repr(shown), _MOST_VALUE_CHARACTERS)
+    if isinstance(value, str):
+        return _cut(repr(value[: 2 * _MOST_VALUE_CHARACTERS]), _MOST_VALUE_CHARACTERS)
+    return _cut(_REPR.repr(value), _MOST_VALUE_CHARACTERS)
 
 
 def _cut(text: str, most: int) -> str:

@@ -49,24 +49,20 @@ class Machine:
 def read_machine(root: Path = Path("/")) -> Machine:
     """This machine, its files read below ``root``."""
     memory = _memory(root / "proc/meminfo")
-    group = root / "sys/fs/cgroup"
-    group_limit = _number(group / "memory.max") or _number(group / "memory/memory.limit_in_bytes")
-    group_used = _number(group / "memory.current") or _number(group / "memory/memory.usage_in_bytes")
-    left = None
-    if group_limit is not None and group_used is not None:
-        left = group_limit - group_used + _file_cache(group)
+    groups = _control_groups(root)
+    memory_limits = [limit for group in groups if (limit := _first(group, _MEMORY_LIMIT)) is not None]
     kernel = root / "proc/sys/kernel"
     total, free, executable = _shared_memory(root / SHARED_MEMORY.relative_to("/"), root / "proc/mounts")
     return Machine(
         cores=len(os.sched_getaffinity(0)),
-        memory_bytes=_least(memory.get("MemTotal"), group_limit),
-        available_bytes=_least(memory.get("MemAvailable"), left),
+        memory_bytes=_least(memory.get("MemTotal"), *memory_limits),
+        available_bytes=_least(memory.get("MemAvailable"), *map(_memory_left, groups)),
         shared_memory_bytes=total,
         shared_memory_free_bytes=free,
         shared_memory_executable=executable,
         open_files=_hard_limit(resource.RLIMIT_NOFILE),
         processes=_least(
-            _hard_limit(resource.RLIMIT_NPROC), _number(group / "pids.max"), _number(group / "pids/pids.max")
+            _hard_limit(resource.RLIMIT_NPROC), *(_number(group / "pids.max") for group in groups)
         ),
         pid_max=_number(kernel / "pid_max"),
         threads_max=_number(kernel / "threads-max"),
@@ -83,11 +79,37 @@ def _memory(file: Path) -> dict[str, int]:
     return {name: int(amount) * 1024 for name, amount in lines}
 
 
-def _file_cache(group: Path) -> int:
-    """Memory of a control group that holds copies of files, which the kernel gives up when it is needed."""
-    text = _text(group / "memory.stat") or _text(group / "memory/memory.stat")
-    match = re.search(r"^(?:total_)?inactive_file (\d+)$", text, re.MULTILINE)
-    return int(match[1]) if match else 0
+_MEMORY_LIMIT = ("memory.max", "memory.limit_in_bytes")
+_MEMORY_USED = ("memory.current", "memory.usage_in_bytes")
+
+
+def _control_groups(root: Path) -> list[Path]:
+    """The folders of this process's control groups and of those above them: each one's limits count.
+
+    With version 2 all controllers are in one tree, with version 1 each has a tree of its own (cgroups(7)).
+    A container may show its own group as the top of the tree.
+    """
+    top = root / "sys/fs/cgroup"
+    lines = [line.split(":", 2) for line in _text(root / "proc/self/cgroup").splitlines()]
+    found = []
+    for tree, controllers in ((top, ""), (top / "memory", "memory"), (top / "pids", "pids")):
+        paths = [path for _, names, path in lines if controllers in names.split(",")]
+        own = tree / paths[0].lstrip("/") if paths else tree
+        found += [group for group in (own, *own.parents) if group.is_relative_to(tree)]
+    return found
+
+
+def _first(group: Path, names: tuple[str, ...]) -> int | None:
+    return next((number for name in names if (number := _number(group / name)) is not None), None)
+
+
+def _memory_left(group: Path) -> int | None:
+    """What ``group`` may still use, with its copies of files, which the kernel gives up when it is needed."""
+    limit, used = _first(group, _MEMORY_LIMIT), _first(group, _MEMORY_USED)
+    if limit is None or used is None:
+        return None
+    cached = re.search(r"^(?:total_)?inactive_file (\d+)$", _text(group / "memory.stat"), re.MULTILINE)
+    return limit - used + (int(cached[1]) if cached else 0)
 
 
 def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:

@@ -39,6 +39,7 @@ from torsweep.stats.summarize import summarize, write_summary
 BYTES = ("flip", "cut", "end", "overwrite")
 LINES = (*BYTES, "word", "word", "drop_line", "double_line")
 TREE = ("drop", "rename", "replace")
+PARQUET = (*BYTES, "retype", "retype")
 DOCUMENT = (*BYTES, *TREE, "replace", "replace", "replace")
 """Kinds of damage: to any bytes, to lines of words, to a tree, to a JSON document."""
 
@@ -226,6 +227,8 @@ def _tarball(folder: Path) -> None:
 _SAMPLE = ("network", "sample", "{in}/net.yaml", "--seed", "1", "--out", "{out}")
 _DESCRIBE = ("network", "describe", "{in}/network")
 _CHECK = ("config", "check", "{in}/experiment.yaml")
+_DRAW = ("draw", "{in}/summaries", "{out}")
+_OTHER = ("other YAML", "{in}/experiment.yaml", "{out}")
 _COLLECT = ("collect", f"{{in}}/{RUN_NAME}", "{out}")
 _SUMMARIZE = ("summarize", "{in}/tables", "{out}")
 
@@ -269,7 +272,8 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         Target("network", "net.yaml", DOCUMENT, _SAMPLE, _network_yaml, NETWORK_FILE),
         _experiment("refill_sweep"),
         _experiment("starvation"),
-        Target("lines", "experiment.yaml", LINES, _CHECK, _plain_yaml),
+        Target("lines", "experiment.yaml", (*LINES, "nest", "nest"), _CHECK, _plain_yaml),
+        Target("other", "experiment.yaml", (*LINES, "nest"), _OTHER, _plain_yaml),
     ),
     "JSON": (
         Target("network.json", _JSON, DOCUMENT, _DESCRIBE, _fuzzed_network),
@@ -284,11 +288,15 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         _sampled("latency", MODEL_FILE, BYTES),
     ),
     "Parquet": (
-        _bandwidth("tiles.parquet", BYTES),
-        Target("streams of a run", _STREAMS, BYTES, _COLLECT, _run),
-        Target("tables of a plan", "tables/streams.parquet", BYTES, _SUMMARIZE, _plan),
+        _bandwidth("tiles.parquet", PARQUET),
+        Target("streams of a run", _STREAMS, PARQUET, _COLLECT, _run),
+        Target("tables of a plan", "tables/streams.parquet", PARQUET, _SUMMARIZE, _plan),
     ),
     "CSV": (_bandwidth("tiles.csv"),),
+    "summary": tuple(
+        Target(name, f"summaries/{name}", ("word",), _DRAW, _plan)
+        for name in ("curves.csv", "outcomes.csv", "measures.csv", "measure_differences.csv")
+    ),
     "text": (
         _latency("matrix.txt"),
         _latency("matrix.gz", BYTES),

@@ -7,6 +7,7 @@ output is whole or is not there.
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import shutil
@@ -14,9 +15,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -27,9 +30,13 @@ from torsweep.config.experiment import load_experiment
 from torsweep.ending import exit_code_of
 from torsweep.engines.tools import find_own_program
 from torsweep.formats.archives import unpack_tarball
+from torsweep.formats.yaml_file import parse_other_yaml
+from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
+from torsweep.stats.statistic import PLAN_FILE
 from torsweep.stats.summarize import make_summary
+from torsweep.storage import CHECKSUMS, with_checksums
 
 MORE_EXAMPLES = "FUZZ_EXAMPLES"
 VALUES: tuple[Any, ...] = (
@@ -39,7 +46,14 @@ VALUES: tuple[Any, ...] = (
 )
 KEYS = ("", "x", "name", "é", "a\nb", "1")
 WORDS = (b"nan", b"inf", b"-1", b"1e400", b"0", b"", b",", b'"', b"\t", b"-->", b"\x00", "é".encode(), b"#")
-RAW = (b"\x00", b"\xff" * 64, b"\xef\xbb\xbf", b"\r\n", b"\xc3\x28")
+RAW = (b"\x00", b"\xff" * 64, b"\xef\xbb\xbf", b"\r\n", b"\xc3\x28", b"[" * 30_000, b"- " * 30_000)
+NESTED = ", ".join(["&a0 [1]", *(f"&a{n + 1} [{', '.join([f'*a{n}'] * 9)}]" for n in range(12))]).encode()
+"""A list in a list, twelve deep, each with nine of the one before: some 10^11 values."""
+TYPES: tuple[pl.Series, ...] = (
+    *(pl.Series([each]) for each in ([1.5], {"a": 1}, True, b"x", date(2024, 1, 1), "x", "", None)),
+    *(pl.Series([each]) for each in (float("nan"), float("inf"), -1, 2**62)),
+)
+"""What becomes of a column of a Parquet file."""
 
 Damage = tuple[str, float, float, int]
 """What is done, where and how far (parts of the document), and with which of the values above."""
@@ -65,6 +79,8 @@ def damaged(content: bytes, changes: list[Damage]) -> bytes:
 
 
 def _change_bytes(content: bytes, kind: str, where: float, extent: float, choice: int) -> bytes:
+    if kind == "retype":
+        return _retyped(content, where, choice)
     place, lines = int(where * len(content)), content.split(b"\n")
     row, raw = int(where * len(lines)), RAW[choice % len(RAW)]
     if kind == "flip":
@@ -76,7 +92,10 @@ def _change_bytes(content: bytes, kind: str, where: float, extent: float, choice
         return content[:place]
     if kind == "overwrite":
         return content[:place] + raw + content[place + len(raw) :]
-    if kind == "word":  # One word of one line becomes another, its separators stay.
+    if kind == "nest":  # A key keeps its place, and its value is many.
+        key, colon, _ = lines[row].partition(b":")
+        lines[row] = key + colon + b" [" + NESTED + b"]"
+    elif kind == "word":  # One word of one line becomes another, its separators stay.
         separator = b"," if b"," in lines[row] else b" "
         words = lines[row].split(separator)
         words[int(extent * len(words))] = WORDS[choice % len(WORDS)]
@@ -84,6 +103,18 @@ def _change_bytes(content: bytes, kind: str, where: float, extent: float, choice
     else:
         lines[row : row + 1] *= {"drop_line": 0, "double_line": 2}[kind]
     return b"\n".join(lines)
+
+
+def _retyped(content: bytes, where: float, choice: int) -> bytes:
+    """A Parquet file, one of whose columns has another type in each row; any other bytes as they are."""
+    try:
+        table = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return content
+    name, others = table.columns[int(where * table.width)], io.BytesIO()
+    column = TYPES[choice % len(TYPES)].new_from_index(0, table.height).alias(name)
+    table.with_columns(column).write_parquet(others)
+    return others.getvalue()
 
 
 def _change_tree(document: Any, kind: str, where: float, _: float, choice: int) -> None:
@@ -111,6 +142,17 @@ def _summarize(tables: str, out: str) -> None:
     make_summary(PlanTables.open(Path(tables)), load_experiment("refill_sweep"), Path(out))
 
 
+def _draw_edited(summaries: str, out: str) -> None:
+    """Draw figures of a summary that somebody has edited, and whose checksums are right again."""
+    work = Path(out).parents[1] / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(summaries, work)
+    plan = json.loads((work / PLAN_FILE).read_text())
+    (work / PLAN_FILE).write_text(json.dumps(with_checksums(plan, work, plan.pop(CHECKSUMS))))
+    for name in ("ttlb_cdf", "measures"):
+        draw_figure(name, work, Path(out) / name)
+
+
 def _run_cellsim(inputs: str, out: str) -> None:
     """``cellsim run`` on a copy of the damaged run: what it writes does not stand among the inputs."""
     work = Path(out).parents[1] / "work"
@@ -126,6 +168,8 @@ def _run_cellsim(inputs: str, out: str) -> None:
 FUNCTIONS: dict[str, Callable[[str, str], object]] = {
     "collect": lambda run, out: collect([Path(run)], Path(out), network="tiny"),
     "summarize": _summarize,
+    "draw": _draw_edited,
+    "other YAML": lambda file, _: parse_other_yaml(Path(file).read_bytes(), Path(file)),
     "unpack": lambda tarball, out: unpack_tarball(Path(tarball), Path(out)),
     "cellsim": _run_cellsim,
 }
@@ -209,9 +253,24 @@ def test_no_damage_breaks_a_command(folder: Path, name: str, capfd: Any) -> None
     damage()
 
 
+@pytest.mark.parametrize("value", [{"a": 1}, [[None]], "x"])
+def test_no_key_of_an_experiment_breaks_a_command_whatever_its_value(folder, capfd, value) -> None:
+    (target,) = (each for each in TARGETS["YAML"] if each.name == "refill_sweep")
+    place, whole = made(folder, "YAML", target)
+    document = json.loads(whole)
+    at = {key if isinstance(key, str) else id(holder): (holder, key) for holder, key in _places(document)}
+    for holder, key in at.values():
+        before, holder[key] = holder[key], value
+        (place / "in" / target.file).write_text(json.dumps(document))
+        code, error = _run(target, place, capfd)
+        assert code in (0, 2) and len(error.splitlines()) <= 1, f"{key}: {error[-2000:]}"
+        holder[key] = before
+    (place / "in" / target.file).write_bytes(whole)
+
+
 def test_a_flipped_bit_is_seen(folder: Path, capfd: Any) -> None:
     """What the tests above rest on: damage is damage."""
     (target, *_) = TARGETS["Parquet"]
     place, whole = made(folder, "Parquet", target)
     assert damaged(whole, [("flip", 0.5, 0.0, 1)]) != whole
-    assert set(target.kinds) == set(BYTES) and place.is_dir()
+    assert set(target.kinds) == {*BYTES, "retype"} and place.is_dir()

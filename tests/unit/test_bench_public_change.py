@@ -112,6 +112,12 @@ def test_of_tor_metrics_tables_public_servers_named_vantage_points_and_known_siz
     ]
 
 
+def test_a_table_says_what_it_is_in_its_head_under_any_name(tmp_path: Path) -> None:
+    head = "# URL: https://metrics.torproject.org/onionperf-latencies.csv?start=2022-01-01\n"
+    (tmp_path / "may.csv").write_text(f"{head}date,source,server,md\n2022-01-01,op-a,public,400\n")
+    assert read_series([tmp_path / "may.csv"])["quantity"].to_list() == ["round_trip"]
+
+
 def test_an_analysis_is_a_day_of_a_vantage_point(tmp_path: Path) -> None:
     metrics = {"download_times": {"51200": [1.0, 2.0, 4.0]}, "daily_counts": {}, "circuit_rtt": [0.3]}
     file = tmp_path / "2022-04-24.op-nl7a.onionperf.analysis.json"
@@ -129,6 +135,12 @@ def test_an_analysis_is_a_day_of_a_vantage_point(tmp_path: Path) -> None:
             "onionperf-throughput.csv",
             "date,source,server,low,q1,md,q3,high\n2022-01-01,op-a,public,1,2,4,5,6\n",
         ),
+        (
+            "may.csv",
+            "# URL: https://metrics.torproject.org/onionperf-throughput.csv?start=2022-01-01\n"
+            "date,source,server,low,q1,md,q3,high\n2022-01-01,op-a,public,1,2,4,5,6\n",
+        ),
+        ("old.csv", "source,date,q1,md,q3\nsiv-50kb,2012-01-01,1,2,3\n"),
         ("buildtimes.csv", "date,source,position,q1,md,q3\n2022-01-01,op-a,1,1,2,3\n"),
         ("other.csv", "a,b\n1,2\n"),
         ("torperf.csv", TORPERF.replace("2022-01-01", "soon")),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from torsweep.machine import read_machine
 
 
@@ -54,6 +56,38 @@ def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
 def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
     _write(tmp_path, {"proc/meminfo": "MemTotal: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"})
     assert read_machine(tmp_path).memory_bytes == 1_024_000
+
+
+GROUP_TREES = {
+    "version 2": ("0::/job_17/step_0\n", "sys/fs/cgroup/", "memory.max", "memory.current", "pids.max"),
+    "version 1": (
+        "9:memory:/job_17/step_0\n4:pids:/job_17/step_0\n",
+        "sys/fs/cgroup/memory/",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "../../pids/job_17/pids.max",
+    ),
+}
+
+
+@pytest.mark.parametrize("tree", GROUP_TREES)
+def test_the_least_limit_of_the_group_and_those_above_it_counts(tmp_path: Path, tree: str) -> None:
+    stated, top, limit, used, pids = GROUP_TREES[tree]
+    _write(
+        tmp_path,
+        {
+            "proc/meminfo": "MemTotal: 64000000 kB\nMemAvailable: 60000000 kB\n",
+            "proc/self/cgroup": stated,
+            f"{top}job_17/{limit}": "2147483648\n",
+            f"{top}job_17/{used}": "1000000000\n",
+            f"{top}job_17/{pids}": "300\n",
+            f"{top}job_17/step_0/{limit}": "9223372036854771712\n" if tree == "version 1" else "max\n",
+            f"{top}other/{limit}": "1000\n",
+        },
+    )
+    machine = read_machine(tmp_path)
+    assert (machine.memory_bytes, machine.available_bytes) == (2_147_483_648, 1_147_483_648)
+    assert machine.thread_limit == 300
 
 
 def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:

@@ -285,7 +285,8 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _somebody_downloads(self) -> Self:
-        measured = any(claim.get("kind") in MEASURING_TRAFFIC for claim in self.claims)
+        # A claim is only checked with its test: its kind may be anything here.
+        measured = any(claim.get("kind") == kind for claim in self.claims for kind in MEASURING_TRAFFIC)
         if not self.traffic.kinds and not measured:
             raise RefusedValue("missing key", key="traffic.web", accepted="web, bulk")
         return self

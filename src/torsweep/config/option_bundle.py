@@ -57,19 +57,54 @@ class Where(Section):
 PARAMETER_BOUND = 2**31
 """Consensus parameters are signed numbers of 32 bits (dir-spec, ``params``)."""
 
-ENGINES_DECIDE = (
-    "Address",
-    "ConsensusParams",
-    "ControlPort",
-    "DataDirectory",
-    "DirAuthority",
-    "DirPort",
-    "Nickname",
-    "ORPort",
-    "SocksPort",
-    "TestingTorNetwork",
-)
-"""Options without which there is no private network: an engine gives each process its own."""
+REFUSED_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "is for the engine to set, which makes the private network": (
+        *("Address", "ConsensusParams", "DataDirectory", "DirAuthority", "Nickname", "TestingTorNetwork"),
+        *("AlternateBridgeAuthority", "AlternateDirAuthority", "FallbackDir", "UseDefaultFallbackDirs"),
+        *("AuthoritativeDirectory", "BridgeAuthoritativeDir", "V3AuthoritativeDirectory", "DisableNetwork"),
+        *("V3AuthDistDelay", "V3AuthVoteDelay", "V3AuthVotingInterval", "TestingV3AuthInitialDistDelay"),
+        *("TestingV3AuthInitialVoteDelay", "TestingV3AuthInitialVotingInterval"),
+        "TestingV3AuthVotingStartOffset",
+    ),
+    "opens a port or leads out of the private network": (
+        *("ControlPort", "DirPort", "DNSPort", "ExtORPort", "HTTPTunnelPort", "MetricsPort", "NATDPort"),
+        *("ORPort", "SocksPort", "TransPort", "ControlSocket", "HiddenServicePort", "Bridge"),
+        *("HTTPProxy", "HTTPSProxy", "Socks4Proxy", "Socks5Proxy", "TCPProxy", "OutboundBindAddress"),
+        *("OutboundBindAddressExit", "OutboundBindAddressOR", "OutboundBindAddressPT"),
+    ),
+    "names a file or a folder": (
+        *("CacheDirectory", "ClientOnionAuthDir", "ControlPortWriteToFile", "CookieAuthFile"),
+        *("DirPortFrontPage", "ExtORPortCookieAuthFile", "FamilyKeyDirectory", "GeoIPFile", "GeoIPv6File"),
+        *("GuardfractionFile", "HiddenServiceDir", "KeyDirectory", "Log", "PidFile", "TruncateLogFile"),
+        *("ServerDNSResolvConfFile", "V3BandwidthsFile", "CellTraceFile"),
+    ),
+    "starts a program or loads its code": (
+        *("AccelDir", "AccelName", "ClientTransportPlugin", "HardwareAccel", "PortForwardingHelper"),
+        *("ServerTransportListenAddr", "ServerTransportOptions", "ServerTransportPlugin"),
+    ),
+    "is about the process, which the engine starts, controls and ends": (
+        *("CacheDirectoryGroupReadable", "ControlPortFileGroupReadable", "ControlSocketsGroupWritable"),
+        *("CookieAuthFileGroupReadable", "CookieAuthentication", "DataDirectoryGroupReadable"),
+        *("DisableAllSwap", "ExtORPortCookieAuthFileGroupReadable", "Group", "HashedControlPassword"),
+        *("HiddenServiceDirGroupReadable", "KeepBindCapabilities", "KeyDirectoryGroupReadable"),
+        *("RunAsDaemon", "UnixSocksGroupWritable", "User", "__DisableSignalHandlers"),
+        *("__HashedControlSessionPassword", "__OwningControllerFD", "__OwningControllerProcess"),
+        "__ReloadTorrcOnSIGHUP",
+    ),
+}
+"""Options that have no place in a run, by why. An experiment may be somebody else's; tor may be root's."""
+
+_REFUSED = {option.lower(): why for why, options in REFUSED_OPTIONS.items() for option in options}
+_ENDS_AS_FILE = re.compile(r"(file|folder|directory|path)\Z", re.IGNORECASE)
+"""How an option that names a file may end in a tor of the user's own."""
+
+
+def why_refused(option: str) -> str:
+    """Why ``option`` has no place in a run; empty where it has one."""
+    return _REFUSED.get(option.lower()) or (
+        "names a file or a folder" if _ENDS_AS_FILE.search(option) else ""
+    )
+
 
 VOTED_FROM_OPTIONS = {"AuthDirMaxServersPerAddr"}
 """Parameters that an authority takes from its own options into its vote; other authorities would not read a
@@ -130,18 +165,17 @@ class OptionBundle(Section):
 
     @model_validator(mode="after")
     def _is_for_tor(self) -> Self:
-        known = {option.lower(): option for option in ENGINES_DECIDE}
         seen: set[str] = set()
         for option, value in self.torrc.items():
             key, lower = f"torrc.{option}", option.lower()
             if not _OPTION.match(option):
                 raise RefusedValue("is no option of a torrc", key=key, accepted="letters, digits and _")
-            if lower in known:
-                instead = "the key consensus" if known[lower] == "ConsensusParams" else "other options"
-                raise RefusedValue("is for the engine to set", key=key, accepted=instead)
+            if why := why_refused(option):
+                instead = "the key consensus" if lower == "consensusparams" else "other options"
+                raise RefusedValue(why, key=key, accepted=instead)
             if lower in seen:
                 raise RefusedValue("is given twice", key=key, accepted="each option once")
-            if set(value) & set("\n\r\0#"):
+            if set(value) & set("\n\r\0#") or value.endswith("\\"):
                 accepted = "one line of a torrc, without a comment"
                 raise RefusedValue("is not accepted", key=key, value=value, accepted=accepted)
             seen.add(lower)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -62,6 +62,7 @@ def left_out(default: object = None) -> Any:
 
 
 Kind = TypeVar("Kind")
+_Schema = Mapping[str, Any]
 
 
 def parse_settings(settings: Sequence[str] | None) -> dict[str, object]:
@@ -121,7 +122,9 @@ def _input_error(kind: type, error: ValidationError, file: str | Path | None) ->
         problem, accepted, value = cause.problem, cause.accepted or "", cause.value
         key = ".".join(filter(None, (key, cause.key)))
     elif first["type"] == "extra_forbidden":
-        problem, value = f"unknown key{suggestion(str(first['loc'][-1]), _keys_of(kind))}", None
+        keys = _keys_beside(kind, first["loc"])
+        problem, value = f"unknown key{suggestion(str(first['loc'][-1]), keys)}", None
+        accepted = ", ".join(keys)
     elif first["type"] == "missing":
         problem, value = "missing key", None
     elif first["type"] in ("literal_error", "enum", "union_tag_invalid"):
@@ -133,11 +136,39 @@ def _input_error(kind: type, error: ValidationError, file: str | Path | None) ->
     return InputError(problem, file=file, key=key or None, value=value, accepted=accepted or None)
 
 
-def _keys_of(kind: type) -> list[str]:
-    """Every key that a document of ``kind`` may have, at any depth."""
+def _keys_beside(kind: type, location: Sequence[int | str]) -> list[str]:
+    """The keys that a document of ``kind`` may have where the last part of ``location`` stands."""
     schema = TypeAdapter(kind).json_schema()
-    sections = (schema, *schema.get("$defs", {}).values())
-    return list(dict.fromkeys(key for section in sections for key in section.get("properties", {})))
+    definitions: Mapping[str, _Schema] = schema.get("$defs", {})
+    places: list[_Schema] = [schema]
+    for part in location[:-1]:
+        below = [inner for place in _spread(places, definitions) for inner in _below(place, part)]
+        # Names of types and validators are no keys, and lead nowhere.
+        places = below or places
+    keys = (key for place in _spread(places, definitions) for key in place.get("properties", {}))
+    return list(dict.fromkeys(keys))
+
+
+def _spread(places: Iterable[_Schema], definitions: Mapping[str, _Schema]) -> Iterator[_Schema]:
+    """``places``, and what they may be instead."""
+    for place in places:
+        yield place
+        others = [*place.get("anyOf", ()), *place.get("oneOf", ()), *place.get("allOf", ())]
+        if reference := place.get("$ref"):
+            others.append(definitions[reference.rpartition("/")[2]])
+        # Of what has a key that says which it is, that key's value comes next.
+        yield from () if "discriminator" in place else _spread(others, definitions)
+
+
+def _below(place: _Schema, part: int | str) -> Iterator[_Schema]:
+    """What stands in ``place`` at the key or index ``part``."""
+    if isinstance(part, int):
+        inner = [place.get("items")]
+    else:
+        chosen = place.get("discriminator", {}).get("mapping", {}).get(part)
+        inner = [place.get("properties", {}).get(part, place.get("additionalProperties"))]
+        inner += [{"$ref": chosen} if chosen else None, *place.get("patternProperties", {}).values()]
+    yield from (each for each in inner if isinstance(each, Mapping))
 
 
 def _key_path(location: Sequence[int | str]) -> str:
@@ -161,5 +192,5 @@ def suggestion(word: str, names: Sequence[str]) -> str:
     """
     names = [name for name in names if name != word]
     begun = (name for name in names if word and name.startswith(word))
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [*begun][:1]
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.7) or [*begun][:1]
     return f" (did you mean '{close[0]}'?)" if close else ""

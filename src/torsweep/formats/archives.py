@@ -5,6 +5,7 @@ In: a tarball or a zip, and a folder for what it holds; or a folder, for a zip o
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import lzma
@@ -103,7 +104,7 @@ def unpack_zip(zip_file: Path, folder: Path) -> None:
         with zipfile.ZipFile(zip_file) as archive:
             archive.extractall(folder)
     except _ZIP_DAMAGE as error:
-        # A zip whose places lead nowhere raises an OSError about no file.
-        if isinstance(error, OSError) and error.filename is not None:
+        # A zip whose places lead nowhere raises EINVAL, about no file. A full disk is no fault of the zip's.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise InputError(f"is no whole zip: {reason(error)}", file=zip_file) from error

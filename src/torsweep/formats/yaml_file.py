@@ -4,7 +4,8 @@ In: a path, or the text of one value. Out: the mapping at the top, or the value.
 the only booleans, ``null`` and ``~`` the only nulls; numbers are decimal. What YAML 1.1 reads as another
 number (``1:30`` as 90, ``010`` as 8), its other booleans (``yes``, ``on``) and its dates are texts. Keys that
 stand twice, tags, documents after the first and aliases of themselves are refused. Configurations of other
-programs are read as YAML 1.1.
+programs are read as YAML 1.1. Both kinds are refused where they are nested too deep, or where aliases make
+them too large: libyaml would end in a segmentation fault, or whoever reads the values in no time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?\Z|[-+]?\.[0-9]+\Z")
 _YAML_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _MOST_CHARACTERS = 40
+_MOST_DEPTH = 100
+_MOST_COPIES = 1_000_000
+"""Values that aliases may stand for, each counted as often as it is named."""
+
+_C_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(yaml.BaseLoader):
@@ -105,10 +111,38 @@ def read_yaml(file: Path) -> dict[str, Any]:
 def parse_other_yaml(content: bytes | str, file: Path) -> Any:
     """The content of another program's configuration ``file``; InputError when it is no YAML 1.1."""
     try:
-        return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        _require_bounded(content)
+        return yaml.load(content, Loader=_C_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A ValueError: the text is not UTF-8, a date is impossible, or a number has too many digits.
         raise InputError(f"is not valid YAML: {' '.join(str(error).split())}", file=file) from None
+
+
+def _require_bounded(content: bytes | str) -> None:
+    """yaml.YAMLError where ``content`` is nested too deep, or its aliases stand for too many values.
+
+    The parser's events are flat; building values of them is what recurses.
+    """
+    sizes, open_sizes, anchors, copies = dict[str | None, int](), [0], list[str | None](), 0
+    for event in yaml.parse(content, Loader=_C_LOADER):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_sizes.append(0)
+            anchors.append(event.anchor)
+            if len(open_sizes) > _MOST_DEPTH:
+                raise yaml.YAMLError(f"line {line} is nested more than {_MOST_DEPTH} deep")
+        elif isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, 1)
+            open_sizes[-1] += size
+            copies += size
+            if copies > _MOST_COPIES:
+                raise yaml.YAMLError(f"line {line}: aliases stand for too many values")
+        elif isinstance(event, yaml.ScalarEvent):
+            open_sizes[-1] += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size = open_sizes.pop() + 1
+            open_sizes[-1] += size
+            sizes[anchors.pop()] = size
 
 
 def parse_scalar(text: str) -> object:
@@ -121,6 +155,7 @@ def parse_scalar(text: str) -> object:
 
 def _loaded(text: str) -> Any:
     """The only document in ``text``; yaml.YAMLError, ValueError or RecursionError when there is none."""
+    _require_bounded(text)
     loader = _Loader(text)
     try:
         return loader.get_single_data()

@@ -223,6 +223,9 @@ def _numbers(table: pl.DataFrame, numbers: Sequence[str], file: Path) -> pl.Data
         accepted = ", ".join(numbers)
         raise InputError("columns are missing", file=file, value=table.columns, accepted=accepted)
     for name in numbers:
+        if not (table[name].dtype.is_numeric() or table[name].dtype == pl.String):
+            value = str(table[name].dtype)
+            raise InputError("is no column of numbers", file=file, key=name, value=value)
         fits = table[name].cast(pl.Float64, strict=False).is_between(0, _most(name)).fill_null(False)
         if not fits.all():
             row = int((~fits).arg_max() or 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,6 +54,8 @@ _NO_DOCUMENT = (ValueError, TypeError, LookupError, AttributeError)
 _WEIGHT_UNITS = 1e9
 """tornettools' weights are fractions of the whole; the sampler's are whole numbers."""
 
+_LEAST_KNOWN = 0.5
+"""The least part of consensus weight whose relays must have rates."""
 
 _Fraction = Annotated[float, Field(strict=True, ge=0, le=1)]
 _Capacity = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE_BYTES_PER_S)]
@@ -144,7 +146,8 @@ def _relayinfo(file: Path) -> tuple[Population, int]:
         raise InputError("no relay with a weight and rates in it", file=file, key="relays")
     frequencies = (entry.running_frequency for entry in entries)
     running = zip((relay.position for relay in staged), frequencies, strict=True)
-    return _population(relays, file, "relayinfo", shares(running)), len(staged) - len(relays)
+    weights = [(relay.position, float(relay.consensus_weight)) for relay in staged]
+    return _population(relays, file, "relayinfo", shares(running), weights), len(staged) - len(relays)
 
 
 def _staged_relay(entry: StagedRelay) -> PopulationRelay:
@@ -156,11 +159,23 @@ def _staged_relay(entry: StagedRelay) -> PopulationRelay:
 
 
 def _population(
-    relays: tuple[PopulationRelay, ...], file: Path, file_format: str, count_share: Shares
+    relays: tuple[PopulationRelay, ...],
+    file: Path,
+    file_format: str,
+    count_share: Shares,
+    weights: Sequence[tuple[Position, float]],
 ) -> Population:
+    """``relays``, which have rates; ``weights`` are of all relays that run: shares are the directory's.
+
+    Raises InputError when the relays with rates have less than half of the weight.
+    """
+    known = sum(relay.consensus_weight for relay in relays) / sum(weight for _, weight in weights)
+    if known < _LEAST_KNOWN:
+        value = f"{len(relays)} of {len(weights)} relays, {100 * known:.1f} % of consensus weight"
+        accepted = f"{100 * _LEAST_KNOWN:.0f} % or more of the weight, such as descriptors of a whole month"
+        raise InputError("rates are known of too few relays", file=file, value=value, accepted=accepted)
     origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format}
-    weight_share = shares((relay.position, float(relay.consensus_weight)) for relay in relays)
-    return Population(relays, count_share, weight_share, origin)
+    return Population(relays, count_share, shares(weights), origin)
 
 
 def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
@@ -183,7 +198,8 @@ def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
         accepted = "more than 0, the third number; a network without traffic has observed none"
         raise InputError(problem, file=descriptors, key="bandwidth", accepted=accepted)
     count_share = shares((_flags_position(entry), 1.0) for entry in entries)
-    return _population(relays, file, "consensus", count_share), len(entries) - len(relays)
+    weights = [(_flags_position(entry), float(entry.bandwidth)) for entry in weighted]
+    return _population(relays, file, "consensus", count_share, weights), len(entries) - len(relays)
 
 
 def _flags_position(entry: Any) -> Position:

@@ -255,6 +255,15 @@ def _of_group(
             )
 
 
+def tor_hosts(config: NetworkConfig) -> list[str]:
+    """The names of the hosts that run tor in a network that is sampled from ``config``."""
+    names = [f"relay{number + 1}" for number in range(config.relay_count)]
+    for group in CLIENT_GROUPS.values():
+        each = config.clients_per_tor if group.shares_tor else 1
+        names += [f"{group.name}{user + 1}" for user in range(0, config.client_counts[group.name], each)]
+    return names + [f"authority{number + 1}" for number in range(config.authorities)]
+
+
 def _in_countries(places: Whereabouts | None, config: NetworkConfig, path: Path) -> Whereabouts:
     if places is None:
         problem, accepted = "needs a table of latency whose places have countries", "wonderproxy-2020"

@@ -13,12 +13,13 @@ from pathlib import Path
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, experiment_names
 from torsweep.config.knobs import find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
-from torsweep.config.reading import RefusedValue
+from torsweep.config.reading import RefusedValue, suggestion
 from torsweep.config.traffic import CLIENT_GROUPS, KINDS
 from torsweep.engines.registry import ENGINES
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import CHECKOUT, find_all
+from torsweep.network.sampling import tor_hosts
 from torsweep.pipeline.figures import require_figure
 from torsweep.stats.claims import claims_of
 from torsweep.stats.statistic import statistics
@@ -118,13 +119,27 @@ def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN)
     """The configuration of each network that a plan of ``experiment`` runs on.
 
     Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
-    what they do, or none of those that a claim is about.
+    what they do, none of those that a claim is about, or no host of a name that the experiment gives.
     """
     overrides = {tuple(variant.network_overrides.items()) for variant in experiment.plan(plan_name).variants}
     configs = [load_network_config(experiment.network, dict(levels)) for levels in sorted(overrides, key=str)]
     for config in configs:
         _require_clients(experiment, config)
+        _require_hosts(experiment, config)
     return configs
+
+
+def _require_hosts(experiment: Experiment, config: NetworkConfig) -> None:
+    if config.tornettools:
+        return  # Its hosts have any names.
+    known = tor_hosts(config)
+    entries = {f"tors.{name}": tor.on for name, tor in experiment.tors.items()}
+    entries |= {f"options.{name}": bundle.on for name, bundle in experiment.options.items() if bundle.on}
+    for entry, where in entries.items():
+        if lacking := [name for name in where.names if name not in known]:
+            problem = f"no host of {experiment.network} that runs tor{suggestion(lacking[0], known)}"
+            key, accepted = f"{entry}.on.names", f"{known[0]} to {known[-1]}"
+            raise InputError(problem, file=experiment.file, key=key, value=lacking[0], accepted=accepted)
 
 
 def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
@@ -137,7 +152,7 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
                 file=file,
                 key=f"{kind}_clients",
                 value=counts[kind],
-                accepted="0",
+                accepted=f"0, or traffic.{kind} in the experiment",
             )
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.

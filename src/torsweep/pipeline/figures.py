@@ -8,6 +8,7 @@ loaded here by name. What figures share is below ``plotting.drawing``.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +36,8 @@ def figure_module(name: str, experiment: str) -> str:
 
 
 def _in_modules(experiment: str) -> list[tuple[ModuleType, Any]]:
+    # Figures are files. A notebook's MPLBACKEND may name a package that this environment lacks.
+    os.environ["MPLBACKEND"] = "agg"
     found = list(values_in_modules(experiment, FIGURES_DIRECTORY.name))
     return [(module, value) for module, value in found if isinstance(value, _drawing().PlanFigure)]
 

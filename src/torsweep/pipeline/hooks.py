@@ -52,6 +52,7 @@ QUIET_SECONDS = 60.0
 
 CONTINUES = "the same command continues from what is complete"
 
+WARNING = "torsweep: warning: "
 _PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
 TRUST = 0.05
@@ -82,6 +83,23 @@ def start(paths: Paths, workflow: Any) -> None:
         stop(error)
     except KeyboardInterrupt:
         stop(Interrupted(f"interrupted; {CONTINUES}"))
+
+
+def succeed(workflow: Any) -> None:
+    """Say which pages there are and what they warn of, on the last lines of all."""
+    pages = [job for job in workflow.dag.jobs if job.rule.name == "report_plan"]
+    warnings = {line: None for job in pages for log in job.log for line in _warnings(Path(log))}
+    lines = [*warnings, *(f"torsweep: page: {job.output[0]}" for job in pages)]
+    if lines:
+        atexit.register(print, "\n".join(lines), file=sys.stderr, flush=True)
+
+
+def _warnings(log: Path) -> list[str]:
+    """The lines of ``log`` that warn of what a result rests on."""
+    with suppress(OSError):
+        text = log.read_text(encoding="utf-8", errors="replace")
+        return [line for line in text.splitlines() if line.startswith(WARNING)]
+    return []
 
 
 def fail(workflow: Any) -> None:

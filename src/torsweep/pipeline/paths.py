@@ -191,11 +191,11 @@ class Paths:
         return SourcesPlan(experiment, experiment.plan(plan.plan), sources, self.overrides.runs == "all")
 
     def targets(self, experiment_name: str) -> list[str]:
-        """The figures of a plan and all folders that they are made from: one that is gone is made again."""
+        """The page of a plan and all folders that it is made from: one that is gone is made again."""
         return self.plan_files(self.asked(experiment_name))
 
     def plan_files(self, plan: PlanPath) -> list[str]:
-        """The manifest of each network, run and stage of a plan, and its figures.
+        """The manifest of each network, run and stage of a plan, its figures, and its page.
 
         A file of the public network is read here, because summaries come late.
         """
@@ -207,6 +207,7 @@ class Paths:
             str(plan.tables),
             str(plan.summary),
             *self.figures(plan),
+            str(plan.page),
         ]
 
     def _require_public_tor(self) -> None:
@@ -217,17 +218,12 @@ class Paths:
             public_quantiles(self.overrides.live_tor)
             self._public_tor_read = True
 
-    def all_targets(self, experiment_names: list[str]) -> list[str]:
-        """The :meth:`targets` of each experiment that has the plan and can run there."""
-        return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
-
     def pages(self, experiment_names: list[str]) -> list[str]:
         """The page of each experiment that has the plan and can run there, and what it is made of.
 
         Where none can, the error says why the first one cannot.
         """
-        plans = self._possible(experiment_names)
-        return [file for plan in plans for file in (*self.plan_files(plan), str(plan.page))]
+        return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
 
     def bundles(self, experiment_names: list[str]) -> list[str]:
         """The published folder and the zip of each of these experiments that can run."""

@@ -109,6 +109,12 @@ class Page:
         return TextTable("Beside public Tor", LIVE_HEADER, rows)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before anything else on the page is believed."""
+        drift = [f"{DRIFT_NOTE} {' '.join(self.claims.drift)}"] if self.claims.drift else []
+        return (*filter(None, [self.networks.overload]), *drift)
+
+    @property
     def about(self) -> str:
         """What the page is about, in a few words: the change, or the name of the experiment."""
         return ", ".join(self.experiment.report.names.values()) or self.provenance.experiment
@@ -202,7 +208,6 @@ def render(page: Page) -> str:
         runs=_runs(page.provenance),
         place=repeat_place(page.experiment),
         command=repeat_command(page.overrides, page.provenance.experiment),
-        drift_note=DRIFT_NOTE,
         measures_header=MEASURES_HEADER,
         networks_header=NETWORKS_HEADER,
     )

@@ -99,7 +99,9 @@ def _number(value: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``, ``0.0 %``, ``over 1,000 %``."""
+    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``, ``0.0 %``, ``over 1,000 %``; – for none."""
+    if share != share:
+        return "–"
     if share > MOST_TIMES:
         return f"over {100 * MOST_TIMES:,.0f} %"
     text = f"{share:+.1%}" if round(share, 3) else "0.0%"

@@ -92,9 +92,17 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` as a whole (see :func:`whole_file`)."""
+    """Write ``text`` to ``path`` as a whole (see :func:`whole_file`).
+
+    Raises InputError for a text with the name of a file that is not UTF-8.
+    """
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        wrong = next(word for word in text.split() if error.object[error.start] in word)
+        raise InputError("is no name in UTF-8", value=wrong, accepted="another name") from None
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,15 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field
 
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured, Seed
+from torsweep.config.experiment import (
+    EXPERIMENTS_DIRECTORY,
+    Duration,
+    Era,
+    Experiment,
+    Measured,
+    Seed,
+    load_experiment,
+)
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import Number
@@ -203,7 +211,7 @@ def make_study(
         # The networks that the user has chosen there.
         document["first_seed"] = read_yaml(file).get("first_seed", document["first_seed"])
     spread = _known_spread(file, document, setup)
-    looks = {"looks": with_look(read_looks(file), setup.networks)}
+    looks = {"looks": with_look(_looks(where, file), setup.networks)}
     document["precision"] = {**looks, **({"spread": spread} if spread else {})}
     patches = {
         Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
@@ -222,6 +230,17 @@ def _known_spread(file: Path, document: Mapping[str, Any], setup: Setup) -> list
         return began
     measured_s = setup.measured / SECOND_NS
     return known_spread(document["network"], document["engines"], setup.era, setup.pairing, measured_s)
+
+
+def _looks(folder: Path, file: Path) -> dict[int, float]:
+    """The looks at the study in ``folder``, whose experiment is ``file``.
+
+    The experiment states them too, which count where the record has gone and a summary is there.
+    """
+    looks = read_looks(file)
+    if looks or not file.is_file() or not (folder / "results/summaries").is_dir():
+        return looks
+    return dict(load_experiment(file).precision.looks)
 
 
 def _require_network(network: str, folder: Path) -> None:

@@ -31,7 +31,7 @@ from torsweep.tor.names import defaults_of
 from torsweep.tor.program import ask_version
 from torsweep.tor.release import RELEASE_SERIES as RELEASES
 from torsweep.tor.release import fetched_release, find_commit_release, find_release, require_version, unpack
-from torsweep.tor.repository import find_commit, is_repository, left_main
+from torsweep.tor.repository import find_commit, is_repository, is_shallow, left_main
 from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
 
 SAME_TOR, PATCH = "same", "patch:"
@@ -165,16 +165,19 @@ def repeated(base: NamedTor) -> NamedTor:
 def usual_baseline(candidate: NamedTor) -> tuple[NamedTor, str]:
     """What ``candidate`` is compared with where nothing else is said, and why, in a sentence.
 
-    That is the commit at which it left the main branch of its repository, or else Debian's tor.
+    That is the commit at which it left the main branch of its repository, or else Debian's tor. Raises
+    InputError where a shallow clone lacks the commit at which it left.
     """
     if candidate.repository is None:
         return DEBIANS_TOR, ""
     left = left_main(candidate.repository, candidate.identity)
-    if left is None:
-        return (
-            DEBIANS_TOR,
-            f"baseline: {DEBIANS_TOR.words}, as {candidate.words} has not left its main branch",
-        )
+    if left is None and is_shallow(candidate.repository):
+        problem = "is a shallow clone, which lacks the commit where the candidate left the main branch"
+        accepted = "git fetch --unshallow origin main:refs/remotes/origin/main; or a --baseline"
+        raise InputError(problem, file=candidate.repository, value=candidate.words, accepted=accepted)
+    if left is None or left[1] == candidate.identity:
+        why = f"{candidate.words} has left no main branch of its repository"
+        return DEBIANS_TOR, f"baseline: {DEBIANS_TOR.words}, as {why}"
     branch, commit = left
     words = f"{branch} at {commit[:COMMIT_DIGITS]}"
     tor = NamedTor(MERGE_BASE, {**candidate.entry, "revision": commit}, words, commit)

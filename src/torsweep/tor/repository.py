@@ -56,8 +56,8 @@ def find_commit(repository: Path, revision: str = HEAD) -> Commit:
     return Commit(repository, ids[0], ids[1])
 
 
-MAIN_BRANCHES = ("origin/HEAD", "main", "master")
-"""Where development goes on: the first of these that a repository has."""
+MAIN_BRANCHES = ("HEAD", "main", "master")
+"""Names of the branch where development goes on, at a remote; HEAD is the one that a clone was told of."""
 
 
 def is_repository(folder: Path) -> bool:
@@ -67,16 +67,34 @@ def is_repository(folder: Path) -> bool:
 
 
 def left_main(repository: Path, commit: str) -> tuple[str, str] | None:
-    """The main branch, and the commit at which ``commit`` left it.
+    """The main branch that ``commit`` left last, and the commit where; ``commit`` itself where it is on it.
 
-    None where ``commit`` is on the main branch, or the repository has none, or the two have nothing in
-    common.
+    All main branches count, of remotes and local ones: HEAD of a remote may name a branch that has been
+    renamed and no longer moves. A local branch with ``commit`` itself counts if no other does: it may be
+    ahead of its remote. None where there is no main branch, or nothing in common with one.
     """
-    for branch in MAIN_BRANCHES:
-        if _object(repository, f"{branch}^{{commit}}"):
-            base = _git(repository, "merge-base", branch, commit).stdout.strip()
-            return None if base in ("", commit) else (branch, base)
-    return None
+    found = []
+    for order, branch in enumerate(_main_branches(repository)):
+        base = _git(repository, "merge-base", branch, commit).stdout.strip()
+        if base:
+            own = int(_git(repository, "rev-list", "--count", f"{base}..{commit}").stdout)
+            name = branch.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+            found.append((base == commit and "/" not in name, own, order, name, base))
+    return min(found)[-2:] if found else None
+
+
+def _main_branches(repository: Path) -> list[str]:
+    """The main branches by their whole names: those of remotes first."""
+    lines = _git(repository, "for-each-ref", "--format=%(refname)", "refs/remotes", "refs/heads").stdout
+    branches = [name for name in lines.split() if name.count("/") == (3 if "/remotes/" in name else 2)]
+    named = [(name.rpartition("/")[2], name) for name in branches]
+    mains = [(MAIN_BRANCHES.index(last), name) for last, name in named if last in MAIN_BRANCHES]
+    return [name for _, name in sorted(mains, key=lambda main: ("/heads/" in main[1], main[0]))]
+
+
+def is_shallow(repository: Path) -> bool:
+    """Whether commits before some depth are missing."""
+    return _git(repository, "rev-parse", "--is-shallow-repository").stdout.strip() == "true"
 
 
 def _object(repository: Path, name: str) -> str:

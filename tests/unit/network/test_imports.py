@@ -110,7 +110,7 @@ def test_staged_relays_keep_rates_and_positions_and_lose_names(tmp_path):
     assert lines[0].startswith("relays: 4;")
     assert {relay.position for relay in population.relays} == {"guard", "exit", "guard_exit", "middle"}
     assert population.relays[0][2:] == (2_000_000, 1_000_000, 1_500_000)
-    assert population.weight_share["guard"] == pytest.approx(0.25)
+    assert population.weight_share == {"guard_exit": 0.2, "exit": 0.2, "guard": 0.2, "middle": 0.4}
 
 
 @pytest.fixture
@@ -133,6 +133,30 @@ def test_a_consensus_is_joined_with_the_latest_descriptors_before_it(tmp_path, d
     text = (tmp_path / "out" / POPULATION_FILE).read_text()
     assert "10.0.0" not in text
     assert "0" * 20 not in text
+
+
+def test_shares_of_weight_are_of_all_relays_of_the_consensus(tmp_path, documents):
+    for file in documents[1].glob("*2"):
+        file.unlink()
+    (first, *_) = import_relays(documents[0], "consensus", tmp_path / "out", documents[1])
+    assert first.startswith("relays: 3; without a weight, a rate or a descriptor: 1")
+    population = read_population(tmp_path / "out" / POPULATION_FILE)
+    assert population.weight_share == {"guard_exit": 0.1, "exit": 0.25, "guard": 0.5, "middle": 0.15}
+
+
+def test_descriptors_of_few_relays_are_refused(tmp_path, documents):
+    for file in documents[1].glob("*0"):
+        file.unlink()
+    for file in documents[1].glob("*2"):
+        file.unlink()
+    with pytest.raises(InputError, match=r"too few relays, got '2 of 4 relays, 35\.0 % of consensus weight'"):
+        import_relays(documents[0], "consensus", tmp_path / "out", documents[1])
+    few = STAGED["relays"] | {f"no rate {n}": staged(bandwidth_capacity=0) for n in range(4)}
+    file = tmp_path / "relayinfo.json"
+    file.write_text(json.dumps({"relays": few}))
+    with pytest.raises(InputError, match="4 of 9 relays, 44"):
+        import_relays(file, "relayinfo", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_descriptor_that_the_consensus_names_goes_before_newer_ones_and_later_ones_do_not_count(

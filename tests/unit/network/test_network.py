@@ -17,7 +17,7 @@ from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, network_text, read_network, write_network
-from torsweep.network.sampling import SampledNetwork, sample_network
+from torsweep.network.sampling import SampledNetwork, sample_network, tor_hosts
 from torsweep.units import MOST_RTT_US
 
 CONFIG = """\
@@ -197,6 +197,14 @@ def test_perf_clients_come_beside_what_is_there_without_them(configured):
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
     assert {client.access_us for client in own} == {0}
     assert describe(network, sampled.latencies, TRAFFIC).hosts["perf clients"] == len(own)
+
+
+@pytest.mark.parametrize("more", [{}, {"clients_per_tor": 2}, {"perf_clients": 3, "load": 0.5}])
+def test_the_hosts_that_run_tor_are_known_before(configured, more):
+    config = configured(**more)
+    network = sample_network(config, 1).network
+    hosts = (*network.relays, *network.tor_clients, *network.authorities)
+    assert tor_hosts(config) == [host.name for host in hosts]
 
 
 def test_clients_that_share_a_tor_ask_as_before_from_one_place_with_one_link(configured):

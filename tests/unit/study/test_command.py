@@ -119,6 +119,10 @@ def test_looks_are_kept_and_later_ones_cost(torsweep, stand_ins, tmp_path):
     assert code == 2
     problem = "--networks: is fewer than this comparison has been looked at with, got 4"
     assert f"{problem}; accepted: 8 or more" in err
+    (file.parent / "looks.json").unlink()
+    (file.parents[2] / "results/summaries").mkdir(parents=True, exist_ok=True)
+    code, _, err = torsweep(*ASKED, "--networks", "4")
+    assert code == 2 and problem in err, "the study states its looks, too"
 
 
 def test_a_time_stands_for_a_number_of_networks_and_the_same_command_goes_on(

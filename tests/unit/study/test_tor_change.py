@@ -38,7 +38,9 @@ def test_a_commit_of_main_is_compared_with_debians_tor(repository: Path) -> None
     assert change.knobs == {"tor": ("stock", "main")}
     assert change.tors.keys() == {"main"}, "stock is defined in every experiment"
     commit_id = git(repository, "rev-parse", "main")[:12]
-    assert change.notes == (f"baseline: Debian's tor, as main ({commit_id}) has not left its main branch",)
+    assert change.notes == (
+        f"baseline: Debian's tor, as main ({commit_id}) has left no main branch of its repository",
+    )
 
 
 def test_the_main_branch_may_be_that_of_the_repositorys_origin(repository: Path, tmp_path: Path) -> None:
@@ -47,6 +49,34 @@ def test_the_main_branch_may_be_that_of_the_repositorys_origin(repository: Path,
     git(clone, "checkout", "-q", "-b", "mine", "origin/my-branch")
     git(clone, "branch", "-D", "main")
     assert read_change(Sides(f"{clone}@mine")).notes[0].startswith("baseline: origin/HEAD at ")
+
+
+def test_of_the_main_branches_the_one_that_was_left_last_counts(repository: Path, tmp_path: Path) -> None:
+    git(repository, "branch", "-m", "main", "master")
+    git(tmp_path, "clone", "-q", str(repository), "clone")
+    clone = tmp_path / "clone"
+    git(repository, "branch", "-m", "master", "main")
+    commit(repository, "int interval = 10; int newer;\n")
+    git(clone, "fetch", "-q")
+    git(clone, "checkout", "-q", "-b", "mine", "origin/main")
+    commit(clone, "int interval = 1; int newer;\n")
+    newest = git(repository, "rev-parse", "main")
+    assert read_change(Sides(f"{clone}@mine")).notes[0].startswith(f"baseline: origin/main at {newest[:12]},")
+    git(clone, "checkout", "-q", "-B", "master", "mine")
+    notes = read_change(Sides(f"{clone}@master")).notes
+    assert notes[0].startswith(f"baseline: origin/main at {newest[:12]},"), "a local branch may be ahead"
+
+
+def test_a_shallow_clone_without_the_parent_is_refused(repository: Path, tmp_path: Path) -> None:
+    address = f"file://{repository}"
+    git(tmp_path, "clone", "-q", "--depth", "1", "-b", "my-branch", address, "shallow")
+    with pytest.raises(InputError, match=r"shallow clone.*git fetch --unshallow"):
+        read_change(Sides(f"{tmp_path / 'shallow'}@my-branch"))
+    words = ("fetch", "-q", "--unshallow", "origin", "main:refs/remotes/origin/main")
+    git(tmp_path / "shallow", *words)
+    base = git(repository, "rev-parse", "left-here")
+    notes = read_change(Sides(f"{tmp_path / 'shallow'}@my-branch")).notes
+    assert notes[0].startswith(f"baseline: origin/main at {base[:12]},")
 
 
 def test_a_repository_without_a_revision_is_its_head_and_has_to_be_committed(repository: Path) -> None:
