@@ -49,7 +49,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class KindVerdict:
-    """What comes out for one group of downloads: the verdict, what is said of it, and its rows.
+    """The result for one group of downloads: the verdict, its sentence, and its rows.
 
     ``direction`` is ``better`` or ``worse`` where all that is shown has one sign, ``mixed`` where it has not,
     ``open`` where times are shorter and more clients may get nothing, and empty where nothing is shown.
@@ -76,7 +76,7 @@ class KindVerdict:
 
     @property
     def severity(self) -> tuple[bool, bool, float]:
-        """What is worse comes first, then what is larger."""
+        """A sort key: worse before better, everyone before groups, then larger before smaller."""
         shown = [row for row in self.rows if row.verdict == SHOWN]
         worse = [row.size for row in shown if row.is_worse]
         largest = max(worse or [row.size for row in shown], default=0.0)
@@ -137,7 +137,7 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What came out, the worst first; then what makes no difference, what is open, and what says
+        """Sentences: the worst change first, then no difference, open results, and groups that say
         nothing."""
         shown = sorted((kind for kind in self.kinds if kind.verdict == SHOWN), key=lambda kind: kind.severity)
         lines = [f"{kind.words}." for kind in shown]
@@ -153,7 +153,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What came out, in short: what is shown, or else all."""
+        """The result in short: what is shown, or else all sentences."""
         words = [kind for kind in self.kinds if kind.verdict == SHOWN]
         return " ".join(self.sentences[: len(words) + self.provisional] if words else self.sentences)
 
@@ -167,7 +167,7 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the rows are, and what their intervals cover."""
+        """Notes on the meaning of the rows and on what their intervals cover."""
         same = any(row.measure.startswith("paired") for row in self.rows)
         together = f"Intervals: all {len(self.rows)} together with {100 * CONFIDENCE:.0f} %"
         if self.looks:
@@ -211,7 +211,7 @@ BOUND_NOTE = "Those of no difference: 90 % each, within the bound."
 
 
 def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
-    """What the verdicts of a summary on the claims that were ``asked`` say together.
+    """The comparison that the verdicts of a summary on the claims ``asked`` give together.
 
     ``unit`` is a replicate in one word. Where a change did not arrive, or the networks cannot show it,
     nothing is said to make no difference.
@@ -258,7 +258,7 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
 
 
 def _judged(claim: AnyChange, rows: tuple[Row, ...], shares: Sequence[Row]) -> KindVerdict:
-    """What ``rows`` come to, where ``shares`` say who gets nothing."""
+    """The verdict from ``rows`` of times and ``shares`` of clients and downloads."""
     worse, better = (
         sorted((row for row in rows if row.verdict == SHOWN and row.is_worse is sign), key=_largest_first)
         for sign in (True, False)
@@ -338,19 +338,19 @@ def _labels(rows: Sequence[Row]) -> str:
 
 
 def _bounds(rows: Sequence[Row]) -> str:
-    """What each measure lies within: ``same download within 5 %, …``."""
+    """The bounds of each measure as text: ``same download within 5 %, …``."""
     firsts = (next(of_one) for _, of_one in groupby(rows, key=lambda row: row.statistic))
     units = {True: "points", False: "%"}
     return ", ".join(f"{row.statistic} within {100 * row.bound:g} {units[row.is_share]}" for row in firsts)
 
 
 def _wide(rows: Sequence[Row]) -> list[Row]:
-    """What is open, and not by so much that nothing is said of it."""
+    """Open rows whose intervals are narrow enough to mention."""
     return [row for row in rows if row.verdict == INCONCLUSIVE and not row.says_nothing]
 
 
 def _unclear(rows: Sequence[Row]) -> str:
-    """What a group's rows leave open: the first few."""
+    """The first few open rows of a group."""
     wide = _wide(rows)
     named = [f"{row.label} may be anything in {row.bounds_text}" for row in wide[:MOST_NAMED]]
     more = [f"so may {len(wide) - MOST_NAMED} more"] if len(wide) > MOST_NAMED else []

@@ -68,7 +68,7 @@ MAY_DIFFER = ("replicates", "precision", "question", "report", "figures")
 
 
 class Setup(Section):
-    """What both sides of a comparison have in common, by the options of the command line."""
+    """The common settings of both sides of a comparison, from the command line."""
 
     networks: Annotated[Number, Field(alias="--networks")]
     era: Annotated[Era, Field(alias="--era")]
@@ -224,7 +224,7 @@ def make_study(
 
 
 def _known_spread(file: Path, document: Mapping[str, Any], setup: Setup) -> list[dict[str, Any]]:
-    """What is known of chance; of a study that has begun in ``file`` what was known then."""
+    """The known spread by chance; for a study that has begun, the one that its ``file`` states."""
     if file.is_file():
         began: list[dict[str, Any]] = (read_yaml(file).get("precision") or {}).get("spread", [])
         return began

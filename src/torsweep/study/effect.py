@@ -63,7 +63,7 @@ class _World:
         return self.stated["torrc"].get(_LEARNS.lower(), usual) != "0"
 
     def states(self, kind: str, name: str) -> str:
-        """Who states the option or parameter, whatever the default is; empty: nobody."""
+        """A clause on what states the option or parameter, whatever its default; empty if nothing does."""
         if kind == "consensus":
             return f"{self.consensus} states {self.parameters[name]}" if name in self.parameters else ""
         if self.tornets is None:
@@ -138,8 +138,7 @@ _IDLE = (
 
 
 def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
-    """What there is to say of the parts of ``change`` that cannot act in these networks, or whose like was
-    predicted badly.
+    """Notes on parts of ``change`` that cannot act in these networks, or whose kind was predicted badly.
 
     Raises InputError where no part can, and for hosts that are not there or cannot take it.
     """
@@ -227,7 +226,7 @@ def _refuse_others(entry: Mapping[str, object], config: NetworkConfig, tornets: 
 
 
 def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role | None:
-    """What the host ``name`` is; None where no network has it."""
+    """The role of the host ``name``; None if no network has it."""
     if tornets is not None:
         roles: dict[Role, list[Collection[str]]] = {
             "authority": [network.authorities for network in tornets.networks],

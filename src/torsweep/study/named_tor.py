@@ -163,7 +163,7 @@ def repeated(base: NamedTor) -> NamedTor:
 
 
 def usual_baseline(candidate: NamedTor) -> tuple[NamedTor, str]:
-    """What ``candidate`` is compared with where nothing else is said, and why, in a sentence.
+    """The default baseline of ``candidate``, and a sentence on why.
 
     That is the commit at which it left the main branch of its repository, or else Debian's tor. Raises
     InputError where a shallow clone lacks the commit at which it left.
@@ -233,7 +233,7 @@ def _require_patches(tor: NamedTor) -> None:
 
 
 def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tuple[str, str]] | None:
-    """The defaults that differ between two tors: kind and name → that of either.
+    """The defaults that differ between two tors, as kind and name → both defaults.
 
     None where it cannot be said: of programs, of Arti, and while Debian's source has not been fetched.
     """

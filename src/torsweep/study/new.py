@@ -97,7 +97,7 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
 
 
 def _texts(study: str, experiment: str) -> dict[str, str]:
-    """What every study holds beside its experiments, by path."""
+    """The files of every study beside its experiments, by path."""
 
     readme = string.Template(_template("README.md")).substitute(
         study=study,
@@ -109,7 +109,7 @@ def _texts(study: str, experiment: str) -> dict[str, str]:
 
 
 def shared_texts() -> dict[str, str]:
-    """What the pipeline needs in every study, by path; no path of this machine is in it."""
+    """The files that the pipeline needs in every study, by path; none contains a path of this machine."""
     return {
         SNAKEFILE: _template(SNAKEFILE),
         str(PROFILE): (CHECKOUT / PROFILE).read_text(encoding="utf-8"),

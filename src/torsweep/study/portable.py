@@ -131,7 +131,7 @@ def repeat_overrides(
     settings: Mapping[str, object],
     live_tor: str | Path | None = None,
 ) -> dict[str, str]:
-    """What ``snakemake --config`` has to say so that runs and verdicts are those of ``provenance``.
+    """The ``--config`` values for snakemake that repeat the runs and verdicts of ``provenance``.
 
     ``experiment`` has ``settings``, such as ``precision.margin``, applied; ``live_tor`` the file of public
     Tor beside them.

@@ -41,8 +41,8 @@ _NUMBERS = range(2, MOST_REPLICATES + 1)
 
 @dataclass(frozen=True)
 class Goal:
-    """What the user says in place of a number of networks: ``text`` of the ``option``, and its ``amount``,
-    in seconds or as a relative difference."""
+    """The user's goal in place of a number of networks: ``text`` of the ``option``, and its ``amount`` in
+    seconds or as a relative difference."""
 
     option: str
     text: str
@@ -118,7 +118,7 @@ def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iter
 
 
 def _number(goal: Goal, plan: Workload) -> int | None:
-    """How many networks ``goal`` comes to; None: it cannot be reached."""
+    """The number of networks that ``goal`` takes; None if it cannot be reached."""
     if goal.option == WITHIN:
         fitting = bisect_right(_NUMBERS, goal.amount, key=plan.seconds)
         return _NUMBERS[fitting - 1] if fitting else None
@@ -131,7 +131,7 @@ def _size(plan: Workload, networks: int) -> float:
 
 
 def next_line(plan: Workload, step: NextStep) -> str:
-    """What more networks would take, beside those that have run, and show."""
+    """A line on the cost of more networks and on what they would show."""
     seconds = plan.seconds(step.networks, SIDES * len(plan.experiment.seeds))
     return step.text(f"about {rounded_duration(seconds)}")
 

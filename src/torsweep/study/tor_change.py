@@ -99,7 +99,7 @@ class TorChange:
 
     @property
     def title(self) -> str:
-        """What is compared with what."""
+        """The two sides, as a title."""
         return f"{self.words}, against {self.against}"
 
     @property

@@ -104,7 +104,7 @@ def installed_kind(engine: str) -> str:
 
 
 def _too_large(engine: str, name: str, network: NetworkConfig, machine: Machine) -> str:
-    """What this machine has too little of, in words; nothing where the network fits."""
+    """The resources that this machine lacks, in words; empty if the network fits."""
     for short in shortfalls(find_engine(engine).demand(network), machine):
         return f"{name} needs {short.amount(short.needs)}, and there are {short.amount(short.has)}"
     return ""
@@ -145,7 +145,7 @@ class Tornets:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """What differs where the networks do."""
+        """A key that differs between different networks."""
         return tuple(network.sha256() for network in self.networks)
 
     def document(self, study: Path) -> dict[str, Any]:
@@ -243,11 +243,11 @@ class Tornets:
 
     @property
     def unit(self) -> str:
-        """What a replicate is."""
+        """The word for a replicate."""
         return "network" if len(self.networks) > 1 else "seed"
 
     def over(self, replicates: int) -> str:
-        """What the intervals are over, and what they say nothing about."""
+        """A sentence on what intervals are over, and on what they do not cover."""
         if len(self.networks) > 1:
             return f"{replicates} networks of tornettools"
         seeds = counted(replicates, "seed")
