@@ -240,8 +240,14 @@ def repeat_run(original: Path, out: Path, *, wait: bool = False) -> RunSpec:
     Raises OutputError when ``out`` cannot be written or an engine is at work in it.
     """
     run = read_run(original)
-    network = os.path.relpath((original / run.network).resolve(), out.resolve())
-    update = {"seed": repeat_seed(run.seed), "network": network}
+
+    def seen_from_out(folder: str) -> str:
+        return os.path.relpath((original / folder).resolve(), out.resolve())
+
+    update: dict[str, object] = {"seed": repeat_seed(run.seed), "network": seen_from_out(run.network)}
+    if run.programs.programs:
+        folder = seen_from_out(run.programs.folder)
+        update["programs"] = run.programs.model_copy(update={"folder": folder})
     repeat = run.model_copy(update=update)
     write_run(repeat, out, wait=wait)
     return repeat
