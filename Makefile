@@ -21,7 +21,7 @@ WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test_real_time test-tor fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test_real_time test-tor fuzz lint format bench \
 	docs-tables reference site lock dist clean
 
 help: ## list the targets
@@ -61,12 +61,6 @@ scale_overloaded: ## what scaling an overloaded network down does to an answer
 refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
-
-relay_cost: setup ## what clocks and tracing cost real tor, and what a clock's step does to a bucket (15 minutes of a quiet machine)
-	$(ACTIVATED) torsweep tor build --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
-	for plan in clocks tracing quantum; do \
-	  $(ACTIVATED) torsweep chain $$plan --out results/relay_cost || exit; \
-	done
 
 report: ## one page to read for each experiment, into results/reports/
 publish: ## the page and all that belongs to it, as a folder and a zip, into results/publish/ and results/bundles/

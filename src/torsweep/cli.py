@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from torsweep import __version__
-from torsweep.chain.cli import chain_command, clocks_command
+from torsweep.clocks import clocks_command
 from torsweep.commands import config_app, demo_command, doctor_command, import_app, run_app, tor_app
 from torsweep.ending import exit_code_of
 from torsweep.engines.contract import engine_names
@@ -29,7 +29,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --dry-run",
     ),
     "doctor": ("torsweep doctor", "torsweep doctor --engine shadow"),
-    "chain": ("torsweep chain clocks --out results/relay_cost",),
     "network sample": (
         "torsweep network sample ci --seed 1 --out ci-1",
         "torsweep network sample paper --seed 1 --out heavy-1 --set load=1.5",
@@ -92,7 +91,6 @@ app.command("new")(new_command)
 app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
 app.command("clocks")(clocks_command)
-app.command("chain")(chain_command)
 
 
 def _print_version(shown: bool) -> None:

@@ -71,7 +71,6 @@ TOR_BUILD_FOLDER = FolderKind("tor build", "a build of tor", r"keys/.*")
 KEYS_FOLDER = FolderKind(
     "keys", "keys", r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+)"
 )
-CHAIN_FOLDER = FolderKind("chain", "what was measured on a chain of relays")
 
 EXPERIMENT_FILE = "experiment.yaml"
 README_FILE = "README.md"

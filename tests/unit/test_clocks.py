@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from torsweep.chain.command import cost_text, measure_clocks, time_text
+from torsweep.clocks import cost_text, measure_clocks, time_text
 from torsweep.errors import TorsweepError
 
 
