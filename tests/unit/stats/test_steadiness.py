@@ -10,24 +10,22 @@ from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.queues import QUEUE_COLUMNS
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import ENTRY, STREAM_COLUMNS
-from torsweep.stats.streams.steadiness import (
-    AGAINST_BASELINE,
-    ALL_VARIANTS,
-    DRIFTING,
-    VARIANT,
-    drift_sentences,
-    stationarity,
-    stationarity_of_plan,
-)
+from torsweep.stats.streams.steadiness import TOGETHER, Drift, _sentences, drifts
 from torsweep.stats.verdicts import claims_file
 
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
 AGE = (pl.col("start_us") - 30e6) / 120e6
 
 
-def _rows(tables: PlanTables, streams: pl.DataFrame, relays: pl.DataFrame | None = None) -> pl.DataFrame:
+def _drifts(
+    tables: PlanTables, streams: pl.DataFrame, relays: pl.DataFrame | None = None
+) -> dict[tuple[str, str], Drift]:
     relays = tables.relays(QUEUE_COLUMNS) if relays is None else relays
-    return pl.DataFrame(stationarity(streams, relays, tables.provenance, BASELINE), infer_schema_length=None)
+    return {(one.what, one.where): one for one in drifts(streams, relays, tables.provenance, BASELINE)}
+
+
+def _shown(found: dict[tuple[str, str], Drift], what: str) -> set[str]:
+    return {where for (of, where), one in found.items() if of == what and one.sentence(10) is not None}
 
 
 @pytest.fixture(scope="module")
@@ -36,34 +34,22 @@ def streams(tables: PlanTables) -> pl.DataFrame:
 
 
 def test_a_steady_network_is_steady_and_a_drifting_one_drifts(tables, streams):
-    of_web = pl.col("kind") == "web", pl.col("metric") == "ttlb"
-    assert DRIFTING not in _rows(tables, streams).filter(*of_web)["verdict"]
+    assert _shown(_drifts(tables, streams), "web, last byte") == set()
     slower = streams.with_columns((pl.col("last_byte_us") * (1 + AGE)).cast(pl.Int64))
-    web = _rows(tables, slower).filter(*of_web)
-    assert set(web.filter(scope=VARIANT)["verdict"]) == {DRIFTING}
-    # From the middle of the first fifth to that of the last, 1.1 to 1.9.
-    assert web.filter(scope=VARIANT)["drift"].mean() == pytest.approx(1.9 / 1.1 - 1, abs=0.2)
+    found = _drifts(tables, slower)
     # All variants drift alike.
-    assert DRIFTING not in web.filter(scope=AGAINST_BASELINE)["verdict"]
-
-
-def test_what_variants_have_in_common_is_their_mean(tables, streams):
-    """Of logarithms."""
-    found = _rows(tables, streams.with_columns((pl.col("last_byte_us") * (1 + 0.25 * AGE)).cast(pl.Int64)))
-    web = found.filter(kind="web", metric="ttlb")
-    (together,) = web.filter(scope=ALL_VARIANTS).iter_rows(named=True)
-    assert together["verdict"] == DRIFTING
-    logs = np.log1p(web.filter(scope=VARIANT)["drift"].to_numpy())
-    assert np.log1p(together["drift"]) == pytest.approx(logs.mean())
+    assert _shown(found, "web, last byte") == {TOGETHER}
+    # From the middle of the first fifth to that of the last, 1.1 to 1.9.
+    together = np.expm1(found["web, last byte", TOGETHER].logs.mean())
+    assert together == pytest.approx(1.9 / 1.1 - 1, abs=0.2)
 
 
 def test_an_effect_that_depends_on_the_time_is_seen(tables, streams):
     of_one = pl.col("refill_interval") == "10ms"
     factor = pl.when(of_one).then(1 + AGE).otherwise(1.0)
-    found = _rows(tables, streams.with_columns((pl.col("last_byte_us") * factor).cast(pl.Int64)))
-    against = found.filter(kind="web", metric="ttlb", scope=AGAINST_BASELINE)
-    assert set(against.filter(of_one)["verdict"]) == {DRIFTING}
-    assert DRIFTING not in against.filter(~of_one)["verdict"]
+    found = _drifts(tables, streams.with_columns((pl.col("last_byte_us") * factor).cast(pl.Int64)))
+    against = {where for where in _shown(found, "web, last byte") if where != TOGETHER}
+    assert len(against) == 2 and all("10ms" in where for where in against)
 
 
 def test_queues_that_grow_are_seen(tables, streams):
@@ -72,25 +58,23 @@ def test_queues_that_grow_are_seen(tables, streams):
     growing = relays.with_columns(
         queued_cells_max=(1000 * (1 + (pl.col("second") - 30) / 120)).cast(pl.Int64)
     )
-    queues = _rows(tables, streams, growing).filter(metric="queue", scope=ALL_VARIANTS)
+    what = "relays, longest queues, ninth decile"
     # The middles of the first and the last fifth are 12 and 108 s after the warm-up.
-    assert queues["drift"].item() == pytest.approx(1.9 / 1.1 - 1, abs=0.02)
-    flat = _rows(tables, streams, relays.with_columns(queued_cells_max=pl.lit(70))).filter(metric="queue")
-    assert DRIFTING not in flat["verdict"]
+    logs = _drifts(tables, streams, growing)[what, TOGETHER].logs
+    assert np.expm1(logs.mean()) == pytest.approx(1.9 / 1.1 - 1, abs=0.02)
+    flat = relays.with_columns(queued_cells_max=pl.lit(70))
+    assert _shown(_drifts(tables, streams, flat), what) == set()
+
+
+def test_a_sentence_has_the_change_and_its_interval():
+    words = Drift("bulk, first byte", TOGETHER, np.log([1.2, 1.21, 1.19, 1.2])).sentence(1)
+    assert words is not None and words.startswith("bulk, first byte, all variants together: +20")
+    assert Drift("bulk, first byte", TOGETHER, np.log([1.01, 1.011, 1.009])).sentence(1) is None
 
 
 def test_verdicts_of_a_drifting_plan_are_provisional(summary):
-    """In claims.json and in the summary's words; of a steady plan they are not."""
+    """In claims.json; of a steady plan they are not."""
     steady = summary.analysis
-    rows = [dict(row) for row in steady.once(stationarity_of_plan)]
-    calm = Analysis(**vars(steady) | {"known": dict(steady.known)})
-    calm.known[stationarity_of_plan] = [row | {"verdict": "unclear"} for row in rows]
-    assert (drift_sentences(calm), claims_file(calm).drift) == ((), ())
-    bulk = [row["kind"] == "bulk" and row["scope"] == ALL_VARIANTS for row in rows]
-    assert any(bulk)
-    calm.known[stationarity_of_plan] = [
-        row | {"verdict": DRIFTING if drifts else "unclear"} for row, drifts in zip(rows, bulk, strict=True)
-    ]
-    sentences = claims_file(calm).drift
-    assert len(sentences) == sum(bulk)
-    assert sentences[0].startswith("bulk, first byte, all variants together: ")
+    for sentences in ((), ("bulk, first byte, all variants together: +20 %",)):
+        plan = Analysis(**vars(steady) | {"known": {**steady.known, _sentences: sentences}})
+        assert claims_file(plan).drift == sentences

@@ -105,7 +105,6 @@ def test_the_text_says_where_it_comes_from(summary, tmp_path):
     assert len(text.splitlines()) <= 60
     tables = (tmp_path / "summary.json").read_text()
     assert "Bonferroni over the 5 variants" in tables
-    assert "Stationarity" in tables
     content = json.loads((tmp_path / "claims.json").read_text())
     assert content["engine_version"] == "0.1.0"
     assert len({claim["claim"] for claim in content["claims"]}) == 5
