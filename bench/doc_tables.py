@@ -22,7 +22,7 @@ import string
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -33,6 +33,8 @@ from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = Path("docs/tables")
+BUILDS = TABLES / "builds.csv"
+"""The build of the model that made each of its tables; bench/published.py writes it."""
 DOCUMENTS = ("README.md", "docs/**/*.md", "experiments/*/README.md", "topologies/*.md")
 
 _BLOCK = re.compile(r"(<!-- table: ([a-z0-9_]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -51,6 +53,13 @@ class DocumentTable(Section):
     made: Annotated[str, Field(min_length=20)]
     columns: tuple[tuple[str, str], ...] = ()
     where: Mapping[str, str] = {}
+
+
+class Build(NamedTuple):
+    """The build of the model that made a table, and whether it may be another one than today's."""
+
+    build: str
+    older: bool
 
 
 class Specification(Section):
@@ -86,8 +95,17 @@ def read_specification(root: Path) -> Specification:
     return Specification(tables=tables)
 
 
-def render(root: Path, name: str, table: DocumentTable) -> str:
-    """The table as Markdown, a line for each row; a column is empty in a row that has none of its cells."""
+def read_builds(root: Path) -> dict[str, Build]:
+    """The builds of the model's tables, by table; none without a file."""
+    if not (root / BUILDS).is_file():
+        return {}
+    rows = _rows(root / BUILDS, ("table", "build", "older"))
+    return {row["table"]: Build(row["build"], row["older"] == "yes") for _, row in rows}
+
+
+def render(root: Path, name: str, table: DocumentTable, build: Build | None = None) -> str:
+    """The table as Markdown, a line for each row, and the ``build`` of the model that made it; a column is
+    empty in a row that has none of its cells."""
     file = root / TABLES / table.file
     needed = [*table.where, *(field for _, text in table.columns for field in _CELLS.fields(text))]
     lines = [_line(heading for heading, _ in table.columns), "|" + "---|" * len(table.columns)]
@@ -96,6 +114,8 @@ def render(root: Path, name: str, table: DocumentTable) -> str:
             lines.append(_line(_cell(text, row, file, number) for _, text in table.columns))
     if len(lines) == 2:
         raise InputError("no row is left", file=root / TABLES, key=f"tables.{name}.where")
+    if build is not None:
+        lines += ["", f"*The model is cellsim 0.1.0+{build.build}.*"]
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +146,7 @@ def _cell(text: str, row: Mapping[str, str], file: Path, number: int) -> str:
 
 def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
     """Each document with tables: its path, its text, and the text that it should have."""
-    tables = read_specification(root).tables
+    tables, builds = read_specification(root).tables, read_builds(root)
     shown: set[str] = set()
     for document in sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)}):
         text = document.read_text(encoding="utf-8")
@@ -139,10 +159,20 @@ def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
         shown.update(names)
         shown |= {name for name, one in tables.items() if not one.columns and f"tables/{one.file})" in text}
         if names:
-            found = {name: render(root, name, tables[name]) for name in names}
+            found = {name: render(root, name, tables[name], builds.get(name)) for name in names}
             yield document, text, _filled(text, found)
     if unused := sorted(tables.keys() - shown):
         raise InputError("no document shows this table", file=root / TABLES, key=f"tables.{unused[0]}")
+
+
+def pages_of(root: Path) -> dict[str, str]:
+    """The document that shows each table, as a path below ``root``."""
+    documents = sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)})
+    return {
+        match[2]: str(document.relative_to(root))
+        for document in documents
+        for match in _BLOCK.finditer(document.read_text(encoding="utf-8"))
+    }
 
 
 def _filled(text: str, found: Mapping[str, str]) -> str:

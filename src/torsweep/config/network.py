@@ -242,6 +242,9 @@ class NetworkConfig(Section):
     )
     """Relays of the population become slower by this factor, with links and token buckets, but none slower
     than tor allows; so few clients use them as many use fast ones."""
+    relay_rates: Literal["best", "usual"] = left_out("best")
+    """``best``: relays carry the best rate that they showed, as the population has it. ``usual``: what they
+    carry most of the time; the best is two standard deviations above, as rates varied in 2018 and 2019."""
     positions: Positions | None = None
     """How many relays serve in each position; the directory's shares where it is left out."""
     chain: Chain | None = left_out()

@@ -233,6 +233,9 @@ def sample_relays(
     weights = _with_shares_of(chosen, told, _weight_by_position(config, told))
     if config.relay_rate_divisor != 1:
         chosen = [_slower(relay, Fraction(str(config.relay_rate_divisor))) for relay in chosen]
+    if config.relay_rates == "usual":
+        draws = stream(seed, "relays", "usual_rate").random(len(chosen))
+        chosen = [_slower(*each) for each in zip(chosen, map(_best_over_usual, draws), strict=True)]
     phases = stream(seed, "relays", "refill_phase").random(len(chosen))
     return tuple(
         Relay(
@@ -250,6 +253,23 @@ def sample_relays(
             zip(chosen, weights, phases, places("relay", len(chosen)), strict=True)
         )
     )
+
+
+_RATE_DEVIATIONS = (
+    *((0.0, 0.0), (0.1, 0.013), (0.25, 0.039), (0.5, 0.081), (0.75, 0.179), (0.9, 0.365)),
+    *((0.95, 0.522), (0.99, 1.731), (1.0, 1.731)),
+)
+"""How much relays' rates varied within a week, August 2018 to July 2019: quantiles, weighted by how often
+circuits take the relay, of the standard deviation of a relay's advertised bandwidth over its mean. Computed
+from the data of Jansen and Johnson, On the Accuracy of Tor Bandwidth Estimation (PAM 2021)."""
+_BEST_DEVIATIONS = 2
+"""How far a month's best is above the mean: about the expected greatest of thirty normal draws, 2.04."""
+
+
+def _best_over_usual(share: float) -> Fraction:
+    """The best rate of the relay at quantile ``share`` of :data:`_RATE_DEVIATIONS`, over its mean."""
+    deviation = np.interp(share, *zip(*_RATE_DEVIATIONS, strict=True))
+    return 1 + _BEST_DEVIATIONS * Fraction(f"{deviation:.6f}")
 
 
 def _slower(relay: PopulationRelay, divisor: Fraction) -> PopulationRelay:

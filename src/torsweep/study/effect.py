@@ -4,7 +4,7 @@ whether both sides can take the same paths.
 
 In: the change, the networks, the era, what the user says of paths. Out: sentences on the parts that cannot
 act and on what the backtest says of such changes (``experiments/backtest/badly_predicted.csv``, which
-``bench.backtest`` writes), and the pairing. InputError where no part can act, for hosts that the networks
+the backtest writes), and the pairing. InputError where no part can act, for hosts that the networks
 have not, and for a pairing that cannot be had.
 """
 

@@ -138,6 +138,16 @@ def test_each_position_can_carry_its_share_of_weight(configured):
         assert usable[position] / whole == pytest.approx(share, abs=0.06)
 
 
+def test_usual_rates_are_below_the_best_by_as_much_as_rates_varied(configured):
+    source = population("2024-all")
+    best = relays_of(configured(relays=400), source, 1)
+    usual = relays_of(configured(relays=400, relay_rates="usual"), source, 1)
+    parts = sorted(b.capacity_bytes_per_s / a.capacity_bytes_per_s for a, b in zip(best, usual, strict=True))
+    assert parts[200] == pytest.approx(1 / (1 + 2 * 0.081), abs=0.03)
+    assert parts[40] == pytest.approx(1 / (1 + 2 * 0.365), abs=0.06)
+    assert [relay.consensus_weight for relay in best] == [relay.consensus_weight for relay in usual]
+
+
 def test_a_divisor_slows_relays_and_changes_nothing_else(configured):
     source = population("2024-all")
     fast = relays_of(configured(relays=14), source, 1)

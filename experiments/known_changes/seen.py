@@ -1,0 +1,185 @@
+"""What networks show of known changes: by this table networks of `torsweep compare` are judged.
+
+    python -m experiments.known_changes.seen own_rates eight_relays small_live --networks 4
+
+In: networks, an engine, and the plans of this experiment, each of which turns one knob. Out: in
+``configs/seen.csv`` a row for each engine, network, load, change and measure: how much longer it takes with
+the change, the mean over networks with a 95 % interval; and ``docs/tables/what_is_seen.csv`` for documents.
+Rows of the same engine, network, load and change are replaced, all others stay; finished runs in ``--runs``
+are taken as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from bench.spread import sides
+from torsweep.config.eras import usual_levels
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.network import load_network_config
+from torsweep.config.plan import Plan
+from torsweep.config.reading import parse_scalar
+from torsweep.config.variant import Variant
+from torsweep.engines.prepare import build_run
+from torsweep.engines.registry import find_engine
+from torsweep.engines.run_settings import run_settings, tor_builds
+from torsweep.engines.run_spec import read_run, write_run
+from torsweep.engines.run_tors import RunTors
+from torsweep.engines.table_schema import RELAYS
+from torsweep.network.model import read_network, write_network
+from torsweep.network.sampling import sample_network
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.streams.differences import paired_changes
+from torsweep.stats.streams.incidence import METRICS
+from torsweep.stats.streams.medians import run_quantiles
+from torsweep.storage import write_text
+
+SEEN, TABLE = Path("configs/seen.csv"), Path("docs/tables/what_is_seen.csv")
+MEASURES = (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttlb"), ("perf_1mib", "ttlb"), ("perf_5mib", "ttlb"))
+ROWS_OF = ["engine", "network", "load", "change"]
+Measure = tuple[str, str, str]
+"""Kind of client, time, statistic."""
+
+
+def played(
+    folder: Path, engine: str, network: str, load: str, seed: int, variant: Variant, of: Experiment
+) -> Path:
+    """The finished run of ``variant`` on network ``seed``, below ``folder``."""
+    usual = usual_levels(of.era)
+    variant = Variant(tuple((knob, level) for knob, level in variant.levels if usual[knob] != level))
+    place = folder / f"{Path(network).stem}+load={load}" / str(seed)
+    run = place / engine / (variant.key or "baseline")
+    if (run / PROVENANCE_FILE).is_file():
+        return run
+    sampled = sample_network(load_network_config(network, {"load": parse_scalar(load)}), seed)
+    write_network(sampled.network, sampled.matrix_us, place / "network")
+    program, tors = find_engine(engine), of.tors_of(variant)
+    used = RunTors(tors, tor_builds(program, of.all_tors, tors.names, {}), of.bundle(variant))
+    write_run(
+        build_run(run_settings(of, engine, of.era, variant), variant, place / "network", run, used), run
+    )
+    subprocess.run([*shlex.split(program.command), "run", str(run)], check=True)
+    return run
+
+
+def utilisation(folder: Path) -> float:
+    """What relays wrote after the warm-up in the run of ``folder``, of what they could."""
+    run = read_run(folder)
+    network, _ = read_network((folder / run.network).resolve(), latency=False)
+    seconds = pl.col("second") >= run.warm_up_ns // 10**9
+    written = int(pl.read_parquet(folder / RELAYS.file).filter(seconds)["bytes_out"].sum())
+    measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
+    return written / measured_s / sum(relay.usable_bytes_per_s for relay in network.relays)
+
+
+def changes_between(one: Path, other: Path) -> Iterator[tuple[Measure, float]]:
+    """The logarithm of ``other`` over ``one``; NaN where a side has too few downloads."""
+    streams = sides(one, other).with_columns(pl.col("kind").cast(pl.String))
+    runs = run_quantiles(streams, ["side"])
+    for kind, metric in MEASURES:
+        levels = ({"side": "one"}, {"side": "other"})
+        changed, _ = paired_changes(streams.filter(kind=kind), METRICS[metric], *levels, [0])
+        yield (kind, metric, "paired"), float(changed[0])
+        rows = {row["side"]: row for row in runs.filter(kind=kind, metric=metric).iter_rows(named=True)}
+        for statistic in ("mean", "p90"):
+            before, after = (rows.get(side, {}).get(f"{statistic}_s") for side in ("one", "other"))
+            change = np.nan if before is None or after is None else float(np.log(after / before))
+            yield (kind, metric, statistic), change
+
+
+def _changed(plan: Plan, variant: Variant) -> dict[str, object]:
+    ((knob, level),) = set(variant.levels) - set(plan.baseline.levels)
+    return {"plan": plan.name, "change": f"{knob}={level}"}
+
+
+def rows_of(
+    where: Mapping[str, object], before: Sequence[Path], after: Sequence[Path]
+) -> Iterator[dict[str, object]]:
+    """A row for each measure of runs of the same networks, without and with a change."""
+    found: dict[Measure, list[float]] = {}
+    for one, other in zip(before, after, strict=True):
+        for measure, value in changes_between(one, other):
+            found.setdefault(measure, []).append(value)
+    for measure, values in found.items():
+        interval = t_interval([value for value in values if np.isfinite(value)])
+        bounds = {"mean": interval.mean, "low": interval.low, "high": interval.high}
+        yield {
+            **where,
+            **dict(zip(("kind", "metric", "statistic"), measure, strict=True)),
+            "networks": interval.networks,
+            **{name: round(float(np.expm1(value)), 4) for name, value in bounds.items()},
+        }
+
+
+def table(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each change, load, network and engine, with a column for each measure in per cent. A measure
+    that fewer networks have says of how many it is."""
+    most = rows.select(*ROWS_OF, "networks").group_by(ROWS_OF).agg(of=pl.col("networks").max())
+    per_cent = [
+        pl.col(name).map_elements(lambda share: f"{100 * share:+.1f}", pl.String)
+        for name in ("mean", "low", "high")
+    ]
+    # One network, or none of which changes, leaves no interval.
+    alone = pl.col("low").is_nan() | pl.col("low").is_null()
+    text = pl.when(alone).then(per_cent[0]).otherwise(pl.format("{} [{}, {}]", *per_cent))
+    fewer = (
+        pl.when(pl.col("networks") < pl.col("of")).then(pl.format(" ({})", "networks")).otherwise(pl.lit(""))
+    )
+    texts = rows.join(most, on=ROWS_OF).filter(pl.col("networks") > 0, pl.col("statistic") != "p90")
+    texts = texts.with_columns(
+        text=text + fewer, column=pl.concat_str("kind", "metric", "statistic", separator="_")
+    )
+    order = ["change", "load", "network", "engine"]
+    wide = texts.pivot("column", index=[*order, "utilisation", "of"], values="text").rename(
+        {"of": "networks"}
+    )
+    return wide.sort(order, descending=[False, False, True, False])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the rows, and the table of all."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.known_changes.seen")
+    parser.add_argument("names", nargs="+", metavar="NETWORK", help="configurations")
+    parser.add_argument("--engine", default="cellsim")
+    parser.add_argument("--networks", type=int, default=3, help="how many of each")
+    parser.add_argument("--loads", nargs="+", default=["1", "1.5"])
+    parser.add_argument("--plans", nargs="+", help="of the experiment; all when left out")
+    parser.add_argument("--runs", type=Path, default=Path("results/seen"), help="a folder for runs")
+    parser.add_argument("--out", type=Path, default=SEEN)
+    parser.add_argument("--table", type=Path, default=TABLE)
+    options = parser.parse_args(arguments)
+    experiment = load_experiment("known_changes", {})
+    for load, network, name in product(options.loads, options.names, options.plans or experiment.plan_names):
+        plan = experiment.plan(name)
+        runs: dict[Variant, list[Path]] = {}
+        for seed, variant in product(range(1, options.networks + 1), plan.variants):
+            run = played(options.runs, options.engine, network, load, seed, variant, experiment)
+            runs.setdefault(variant, []).append(run)
+        before = runs.pop(plan.baseline)
+        used = round(float(np.mean([utilisation(run) for run in before])), 3)
+        where = {"engine": options.engine, "network": network, "load": float(load)} | {"utilisation": used}
+        rows = pl.DataFrame(
+            [
+                row
+                for variant in runs
+                for row in rows_of({**where, **_changed(plan, variant)}, before, runs[variant])
+            ]
+        )
+        if options.out.is_file():
+            old = pl.read_csv(options.out, schema=rows.schema).join(rows, on=ROWS_OF, how="anti")
+            rows = pl.concat([old, rows]).sort(*ROWS_OF, maintain_order=True)
+        write_text(options.out, rows.write_csv())
+    write_text(options.table, table(pl.read_csv(options.out)).write_csv())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Published numbers of the model name its build, and a changed model makes them stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import published
+from bench.doc_tables import ROOT, Build, read_builds, read_specification, rewritten
+from bench.published import make_again, read_sets, stale, state_of_pages, todays_build
+from tests.unit.test_doc_tables import ENTRY, ROWS, SHOWN
+
+
+def test_numbers_are_of_todays_model_or_marked_as_older() -> None:
+    """Fails on any change of the model: make the sets again, or mark tables as older in builds.csv."""
+    builds, today = read_builds(ROOT), todays_build()
+    others = stale(builds, today)
+    assert not others, "\n".join(state_of_pages(ROOT, builds, today, others))
+
+
+def test_builds_are_of_tables_and_every_set_has_its_tables_there() -> None:
+    builds = read_builds(ROOT)
+    assert builds.keys() <= read_specification(ROOT).tables.keys()
+    assert {table for one in read_sets(ROOT).values() for table in one.tables} <= builds.keys()
+
+
+def test_another_build_is_stale_unless_it_is_marked() -> None:
+    builds = {"one": Build("aaaaaaaa", older=False), "two": Build("bbbbbbbb", older=True)}
+    assert stale(builds, "aaaaaaaa") == []
+    assert stale(builds, "cccccccc") == ["one"], "the label of a changed model"
+
+
+def test_a_set_is_made_again_and_its_page_rewritten_with_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = tmp_path / "docs/tables"
+    tables.mkdir(parents=True)
+    (tables / "tables.yaml").write_text(ENTRY)
+    (tables / "speeds.csv").write_text(ROWS)
+    (tables / "builds.csv").write_text("table,build,older\nspeeds,aaaaaaaa,yes\n")
+    command = "sed -i s/2.26/2.46/ docs/tables/speeds.csv"
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench/published.yaml").write_text(
+        f"sets:\n  speed: {{minutes: 1, commands: [{command}], tables: [speeds]}}\n"
+    )
+    (tmp_path / "README.md").write_text(f"<!-- table: speeds -->\n{SHOWN}<!-- end -->\n")
+    monkeypatch.setattr(published, "todays_build", lambda: "bbbbbbbb")
+    make_again(tmp_path, ["speed"])
+    page = (tmp_path / "README.md").read_text()
+    assert "| 1.0 to 2.5 |" in page
+    assert "cellsim 0.1.0+bbbbbbbb" in page
+    assert "speeds: other numbers" in capsys.readouterr().out
+    assert read_builds(tmp_path) == {"speeds": Build("bbbbbbbb", older=False)}
+    make_again(tmp_path, ["speed"])
+    assert "speeds: equal" in capsys.readouterr().out
+    assert [document for document, before, after in rewritten(tmp_path) if before != after] == []
