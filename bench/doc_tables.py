@@ -166,13 +166,15 @@ def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
 
 
 def pages_of(root: Path) -> dict[str, str]:
-    """The document that shows each table, as a path below ``root``."""
-    documents = sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)})
-    return {
-        match[2]: str(document.relative_to(root))
-        for document in documents
-        for match in _BLOCK.finditer(document.read_text(encoding="utf-8"))
-    }
+    """The document that shows each table or links to its file, as a path below ``root``."""
+    pages: dict[str, str] = {}
+    tables = read_specification(root).tables
+    for document in sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)}):
+        text, name = document.read_text(encoding="utf-8"), str(document.relative_to(root))
+        linked = [table for table, one in tables.items() if f"tables/{one.file})" in text]
+        pages |= dict.fromkeys(linked, name)
+        pages |= {match[2]: name for match in _BLOCK.finditer(text)}
+    return pages
 
 
 def _filled(text: str, found: Mapping[str, str]) -> str:

@@ -3,8 +3,8 @@
     python -m experiments.backtest.score --results DIR... --public FILE...
 
 In: ``predictions.yaml``; trees of results with summaries or runs of its rows; files of Tor Metrics. Out:
-``runs.csv`` beside it and ``docs/tables/backtest_public.csv``, which keep what is not named; and from both,
-``backtest_score.csv`` and ``backtest_changes.csv`` there. Ratios are natural logarithms of after / before.
+``runs.csv`` beside it and ``docs/tables/backtest_public.csv``, which keep what is not named; and the other
+tables of the page, from both. Ratios are natural logarithms of after / before.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ SAME_DOWNLOADS = {
 NO_CHANGE = 0.30
 """The forecast to beat: every ratio is within this of 0."""
 CONFIDENCE = 0.9
+MINUTE = "%Y-%m-%d %H:%M"
 Bounds = tuple[float, float]
 
 
@@ -137,7 +138,7 @@ def predicted_on(file: Path = HERE / "predictions.yaml") -> dict[str, list[str]]
     row, at = "", ""
     for line in blamed.splitlines():
         if line.startswith("author-time "):
-            at = datetime.fromtimestamp(int(line.split()[1]), UTC).strftime("%Y-%m-%d %H:%M")
+            at = datetime.fromtimestamp(int(line.split()[1]), UTC).strftime(MINUTE)
         elif named := re.match(r"\t  (\w+):$", line):
             row = named[1]
         elif re.match(r"\t +(public|predicted): \{", line):
@@ -207,6 +208,18 @@ def ratios_of(tree: Path, runs: PredictedRuns) -> dict[str, list[float]]:
     return found
 
 
+def ran_on(tree: Path, runs: PredictedRuns) -> str:
+    """When the first of the runs was finished (UTC); a plan that turns the load has networks of its own."""
+    written = [
+        file.stat().st_mtime
+        for side in ("before", "after")
+        for place in [folder_of(tree, "runs", runs, side)]
+        for file in place.parent.glob(f"{place.name}*/*/{getattr(runs.sides, side)}/provenance.json")
+        if runs.seeds[0] <= int(file.parts[-3]) <= runs.seeds[1]
+    ]
+    return datetime.fromtimestamp(min(written), UTC).strftime(MINUTE) if written else ""
+
+
 def effects(
     rows: Mapping[str, Row], trees: Sequence[Path], days: Mapping[str, list[str]]
 ) -> Iterator[dict[str, Any]]:
@@ -220,11 +233,8 @@ def effects(
                     numbers = {"ratio": interval.mean, "low": interval.low, "high": interval.high}
                     numbers |= {"predicted_low": low, "predicted_high": high}
                     head = {"row": name, "engine": runs.engine, "network": runs.title, "quantity": key}
-                    yield (
-                        head
-                        | {"networks": len(values), "predicted_on": days[name][number + 1]}
-                        | rounded(numbers)
-                    )
+                    dates = {"predicted_on": days[name][number + 1], "ran_on": ran_on(tree, runs)}
+                    yield head | {"networks": len(values)} | rounded(numbers) | dates
 
 
 def public_effects(rows: Mapping[str, Row], files: Sequence[Path]) -> Iterator[dict[str, Any]]:
@@ -297,6 +307,21 @@ def of_changes(
     return found
 
 
+def of_same_downloads(rows: Mapping[str, Row], runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each time of the runs that compare the same downloads: what was predicted, and what came."""
+    every = [(name, one) for name, row in rows.items() for one in row.runs]
+    same = {(name, one.engine, one.title) for name, one in every if one.same_downloads}
+    found = []
+    for one in runs:
+        if (one["row"], one["engine"], one["network"]) in same and one["ratio"] not in ("", None):
+            low, ratio, high = (float(one[key]) for key in ("predicted_low", "ratio", "predicted_high"))
+            line = {"change": rows[one["row"]].change, "of": QUANTITIES[one["quantity"]]}
+            line |= {key: one[key] for key in ("networks", "predicted_on", "ran_on")}
+            line |= {"predicted": f"{number(low)} to {number(high)}", "found": text(one)}
+            found.append(line | {"inside": "yes" if low <= ratio <= high else "no"})
+    return found
+
+
 def effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) -> Mapping[str, Any] | None:
     """What the model or real tor says: the predicted runs that come last in predictions.yaml. Of 5 MiB, bulk
     clients' downloads where they were predicted."""
@@ -312,9 +337,13 @@ def effect_of(runs: Sequence[Mapping[str, Any]], row: str, key: str, who: str) -
 
 def text(one: Mapping[str, Any]) -> str:
     """``−0.05 [−0.07, −0.03]``, without bounds where there are none."""
-    numbers = [float(one[key]) for key in ("ratio", "low", "high") if one[key] not in ("", None)]
-    words = [f"{number:+.2f}".replace("-", "−") for number in numbers]
+    words = [number(float(one[key])) for key in ("ratio", "low", "high") if one[key] not in ("", None)]
     return words[0] + (f" [{words[1]}, {words[2]}]" if len(words) == 3 else "")
+
+
+def number(ratio: float) -> str:
+    """A log ratio with two digits, and three where it is below 0.1, with a true minus."""
+    return f"{ratio:+.{2 if abs(ratio) >= 0.1 else 3}f}".replace("-", "−")
 
 
 def rounded(numbers: Mapping[str, float]) -> dict[str, Any]:
@@ -347,6 +376,7 @@ def main() -> None:
     tables |= {
         TABLES / "backtest_score.csv": score(runs),
         TABLES / "backtest_changes.csv": of_changes(rows, runs, public),
+        TABLES / "backtest_same_downloads.csv": of_same_downloads(rows, runs),
     }
     for file, table in tables.items():
         columns = list(dict.fromkeys(key for line in table for key in line))

@@ -28,11 +28,11 @@ from torsweep.config.network import load_network_config
 from torsweep.config.plan import Plan
 from torsweep.config.reading import parse_scalar
 from torsweep.config.variant import Variant
+from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_settings import run_settings, tor_builds
 from torsweep.engines.run_spec import read_run, write_run
-from torsweep.engines.run_tors import RunTors
 from torsweep.engines.table_schema import RELAYS
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
