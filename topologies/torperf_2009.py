@@ -1,7 +1,7 @@
 """Daily medians of Torperf in 2009, when bandwidth authorities began to vote: ``torperf-2009``.
 
 In: medians and quartiles of July to December 2009 at two vantage points, read off published graphs. Out: the
-medians as a ``torperf.csv`` of Tor Metrics, which ``experiments/backtest/public_change.py`` reads.
+medians as a ``torperf.csv`` of Tor Metrics, which ``experiments/backtest/scripts/public_change.py`` reads.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ NOT_RUN = {
     " results/runs/refill_sweep/emulation/2012/quarter/*/*": FILES,
     "torsweep compare --candidate same --engine emulation --study aa": REAL_TIME,
     "python -m bench.spread aa/results/runs --out configs/spread.csv": FILES,
-    "python -m experiments.backtest.score --public torperf.csv onionperf-latencies.csv": FILES,
+    "python -m experiments.backtest.scripts.score --public torperf.csv onionperf-latencies.csv": FILES,
     "python -m bench.model_pairs spread eight_relays small_live ci quarter"
     " --out configs/spread.csv": "takes half an hour",
     "setsid sh -c 'while :; do :; done' &": "keeps the processor busy until it is killed",

@@ -1,6 +1,6 @@
 """What a network cannot show: known changes, as the model shows them there and on relays at their own rates.
 
-In: ``configs/seen.csv``, which experiments/known_changes/seen.py writes; a network; the names of options and
+In: ``configs/seen.csv``, which `scripts/seen.py` of known_changes writes; a network; the names of options and
 consensus parameters that a comparison changes. Out: sentences, each with the command that can show it; and
 what the model says of a change that is in the file.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from experiments.known_changes import seen
+from experiments.known_changes.scripts import seen
 from tests.several_sources import SLOW, leave_run
 
 

@@ -1,6 +1,6 @@
 """The score of predictions of what changes of tor did to its users.
 
-    python -m experiments.backtest.score --results DIR... --public FILE...
+    python -m experiments.backtest.scripts.score --results DIR... --public FILE...
 
 In: ``predictions.yaml``; trees of results with summaries or runs of its rows; files of Tor Metrics. Out:
 ``runs.csv`` beside it and ``docs/tables/backtest_public.csv``, which keep what is not named; and the other
@@ -22,15 +22,15 @@ import numpy as np
 import polars as pl
 
 from bench.writing import csv_text
-from experiments.backtest.public_change import Event, changes, read_series
-from experiments.known_changes.seen import changes_between
+from experiments.backtest.scripts.public_change import Event, changes, read_series
+from experiments.known_changes.scripts.seen import changes_between
 from torsweep.config.reading import Section, validate
 from torsweep.config.variant import Variant
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.storage import write_text
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 TABLES = HERE.parents[1] / "docs/tables"
 QUANTITIES = {
     "round_trip": "round trip",
@@ -361,7 +361,7 @@ def kept(file: Path, fresh: Sequence[Mapping[str, Any]], keys: Sequence[str]) ->
 
 def main() -> None:
     """Write the tables."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.backtest.score")
+    parser = argparse.ArgumentParser(prog="python -m experiments.backtest.scripts.score")
     parser.add_argument("--results", type=Path, nargs="*", default=[], help="trees of results")
     parser.add_argument("--public", type=Path, nargs="*", default=[], help="files about the public network")
     options = parser.parse_args()

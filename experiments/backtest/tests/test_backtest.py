@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from experiments.backtest.public_change import Event, PublicChange, changes, read_series
-from experiments.backtest.score import (
+from experiments.backtest.scripts.public_change import Event, PublicChange, changes, read_series
+from experiments.backtest.scripts.score import (
     HERE,
     QUANTITIES,
     effects,

@@ -1,6 +1,6 @@
 """What networks show of known changes: by this table networks of `torsweep compare` are judged.
 
-    python -m experiments.known_changes.seen own_rates eight_relays small_live --networks 4
+    python -m experiments.known_changes.scripts.seen own_rates eight_relays small_live --networks 4
 
 In: networks, an engine, and the plans of this experiment, each of which turns one knob. Out: in
 ``configs/seen.csv`` a row for each engine, network, load, change and measure: how much longer it takes with
@@ -147,7 +147,7 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Write the rows, and the table of all."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.known_changes.seen")
+    parser = argparse.ArgumentParser(prog="python -m experiments.known_changes.scripts.seen")
     parser.add_argument("names", nargs="+", metavar="NETWORK", help="configurations")
     parser.add_argument("--engine", default="cellsim")
     parser.add_argument("--networks", type=int, default=3, help="how many of each")

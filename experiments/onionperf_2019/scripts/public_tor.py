@@ -1,6 +1,6 @@
 """Perf clients of runs beside OnionPerf's downloads of public Tor, January to May 2019.
 
-    python -m experiments.onionperf_2019.public_tor NAME=RUN,RUN… NAME=RUN… > docs/tables/onionperf_tails.csv
+    python -m experiments.onionperf_2019.scripts.public_tor NAME=RUN,RUN… NAME=RUN… > tails.csv
 
 In: folders of runs in any engine, those of a variant together. Out: a CSV with a row for each variant and
 quantity: quantiles of the downloads of all its networks over public Tor's, and the share of downloads that
@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from bench.writing import csv_text
-from experiments.known_changes.seen import utilisation
+from experiments.known_changes.scripts.seen import utilisation
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import STREAMS
