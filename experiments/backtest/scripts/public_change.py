@@ -8,6 +8,7 @@ interval from the same windows slid over weeks without a listed change.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -60,11 +61,18 @@ def read_series(files: Iterable[Path]) -> pl.DataFrame:
 
 
 def _of_file(file: Path) -> pl.DataFrame:
-    lines = [line for line in whole_text(file).splitlines() if not line.startswith("#")]
+    lines = whole_text(file).splitlines()
+    head = "".join(line for line in lines if line.startswith("# URL:"))
+    text = "\n".join(line for line in lines if not line.startswith("#"))
     try:
-        table = pl.read_csv(io.StringIO("\n".join(lines)), infer_schema_length=0)
-        if "position" in table.columns or "throughput" in file.name:
-            raise InputError("is no table of times of downloads", file=file, accepted=_ACCEPTED)
+        table = pl.read_csv(io.StringIO(text), infer_schema_length=0)
+        # A table of throughput has the columns of one of latencies: the address in its head tells them apart.
+        wanted = "torperf" if "filesize" in table.columns else "onionperf-latencies"
+        named = re.search(r"/([\w-]+)\.csv", head)
+        if named is not None and named[1] != wanted:
+            raise InputError("is no table of times", file=file, value=named[1], accepted=_ACCEPTED)
+        if "position" in table.columns or (named is None and not file.name.startswith(wanted)):
+            raise InputError("is no table of times", file=file, accepted=_ACCEPTED)
         if "server" in table.columns:
             table = table.filter(pl.col("server") == "public")
         size = pl.lit("round_trip")

@@ -176,7 +176,12 @@ def test_of_tor_metrics_tables_public_servers_named_vantage_points_and_known_siz
     )
     (tmp_path / "torperf.csv").write_text(head + left_out)
     assert read_series([tmp_path / "torperf.csv"])["median"].to_list() == [2.0]
-    for name, text in (("onionperf-throughput.csv", head), ("a.csv", "a,b\n1,2\n"), ("b.csv", "")):
+    address = "# URL: https://metrics.torproject.org/{}.csv?start=2022-01-01\ndate,source,server,md\n"
+    latency = f"{address.format('onionperf-latencies')}2022-01-01,op-a,public,400\n"
+    (tmp_path / "may.csv").write_text(latency)
+    assert read_series([tmp_path / "may.csv"])["quantity"].to_list() == ["round_trip"]
+    throughput = latency.replace("latencies", "throughput")
+    for name, text in (("june.csv", throughput), ("a.csv", "a,b\n1,2\n"), ("b.csv", "")):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=name):
             read_series([tmp_path / name])
