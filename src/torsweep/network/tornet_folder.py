@@ -17,12 +17,13 @@ from typing import Any
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.option_bundle import Position
-from torsweep.config.traffic import MARKOV, ONION, PERF
+from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION, PERF
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
+from torsweep.units import BYTES_PER
 
 TORNET_FILE = "shadow.config.yaml"
 EARLIER_TORNET_FILE = "shadow.config.xml"
@@ -33,6 +34,9 @@ LAST_TORRC = "torrc"
 TORRCS = ("torrc-defaults", LAST_TORRC)
 _TORRC_ARGUMENTS = "--defaults-torrc torrc-defaults -f torrc"
 _TOR_ARGUMENTS = re.compile(rf"(--(Address|Nickname) [^\s-]\S* )*{_TORRC_ARGUMENTS}")
+_TO_FOLDER = "../../../"
+"""Paths are as seen from a host's folder below the data directory, three levels down."""
+
 PROGRAMS = ("tor", "tgen", "oniontrace")
 
 MOST_BYTES = 256 * MIB
@@ -67,6 +71,7 @@ _TIME_UNITS_NS = {
 }
 """By the units that Shadow knows; a number without one is of seconds."""
 
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _CONTINUED = re.compile(r"^([^#\n]*)\\\n", re.MULTILINE)
 _TORRC_LINE = re.compile(r'\s*(?P<sign>[+/]?)(?P<option>[^\s#]+)\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^#]*))')
 """A line of a torrc, as tor(1) has it under "the configuration file format"."""
@@ -179,6 +184,7 @@ def read_tornet(folder: Path) -> Tornet:
         **parts,
     )
     _require_files(tornet)
+    _require_sizes(tornet)
     return tornet
 
 
@@ -258,6 +264,33 @@ def _require_files(tornet: Tornet) -> None:
             raise InputError("no such file: the data of a host is missing", file=file)
 
 
+def _require_sizes(tornet: Tornet) -> None:
+    """InputError for a size that no table of perf clients has: a simulation would be read in vain."""
+    sizes = list(dict.fromkeys(f"{does.response} B" for does in MEASURING_TRAFFIC.values()))
+    arguments = {
+        str(process.get("args"))
+        for name, kind in tornet.clients.items()
+        if kind != MARKOV
+        for process in tornet.document["hosts"][name]["processes"]
+        if program_of(process) == "tgen"
+    }
+    for file in sorted(tornet.folder / path.removeprefix(_TO_FOLDER) for path in arguments):
+        for size in _sizes(file) if file.is_file() else ():
+            if size not in sizes:
+                problem = "is a size that no perf client of tornettools downloads"
+                raise InputError(problem, file=file, key="recvsize", value=size, accepted=", ".join(sizes))
+
+
+def _sizes(file: Path) -> Iterator[str]:
+    """The sizes of the downloads in a graph of TGen, in bytes where their unit is known."""
+    text = read_bytes(file, MIB).decode("utf-8", errors="replace")
+    for key in re.findall(r'<key id="([^"]*)"[^>]* attr\.name="recvsize"', text):
+        for size in re.findall(rf'<data key="{re.escape(key)}">([^<]*)<', text):
+            number, _, unit = size.strip().partition(" ")
+            factor = BYTES_PER.get({"bytes": "B", "byte": "B", "": "B"}.get(unit.lower(), unit))
+            yield f"{int(number) * factor} B" if factor and _DIGITS.fullmatch(number) else size
+
+
 def _needed(tornet: Tornet) -> Iterator[Path]:
     for host in tornet.tors:
         yield from (tornet.template / host / name for name in TORRCS)
@@ -308,8 +341,7 @@ def _values(tornet: Tornet, file: Path, option: str) -> list[tuple[str, str]]:
             continue
         value = line["plain"].strip() if line["quoted"] is None else line["quoted"]
         if line["option"] == "%include":
-            # Paths are as seen from a host's folder below the data directory, three levels down.
-            values += _values(tornet, tornet.folder / value.removeprefix("../../../"), option)
+            values += _values(tornet, tornet.folder / value.removeprefix(_TO_FOLDER), option)
         elif line["option"].lower() == option.lower():
             values.append((line["sign"], value))
     return values

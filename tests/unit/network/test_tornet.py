@@ -18,6 +18,7 @@ from torsweep.config.option_bundle import Where
 from torsweep.engines.host_choice import hosts_of
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
 from torsweep.network.tornet import write_tornet as write_network_of
@@ -265,6 +266,22 @@ def test_a_process_may_stand_for_any_number_of_users(tmp_path: Path) -> None:
     file.write_text(text)
     write_network_of(config(folder), 1, tmp_path / "network")
     assert read(tmp_path / "network").servers[0].down_bytes_per_s == 312_500_000_000
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [("50 KiB", ""), ("51200 bytes", ""), ("10 MiB", "got '10485760 B'"), ("much", "got 'much'")],
+)
+def test_perf_clients_download_the_sizes_that_tables_have(folder: Path, size: str, told: str) -> None:
+    graph = graphml(
+        {"start": {"peers": "server1exit:80"}, "stream": {"recvsize": size}}, [("start", "stream")]
+    )
+    (folder / "conf/tgen.graphml").write_text(graph)
+    if not told:
+        assert read_tornet(folder)
+        return
+    with pytest.raises(InputError, match=f"tgen.graphml: recvsize: is a size that no perf client.*{told}"):
+        read_tornet(folder)
 
 
 def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
