@@ -50,6 +50,17 @@ def test_without_a_compiler_it_is_planned_and_not_begun(with_shadow: Workspace, 
     assert not list(with_shadow.folder.glob("results/networks/*"))
 
 
+def test_without_shadow_it_is_planned_and_not_begun(with_shadow: Workspace, monkeypatch) -> None:
+    _build(with_shadow)
+    monkeypatch.setenv("TORSWEEP_SHADOW", "nowhere")
+    planned = with_shadow.snakemake("refill_sweep", "--dry-run", config=CONFIG)
+    lack = "TORSWEEP_SHADOW=nowhere: is no program shadow"
+    assert planned.returncode == 0, planned.stdout
+    assert f"torsweep: shadow cannot run here: {lack}" in planned.stdout
+    refused = with_shadow.snakemake("refill_sweep", config=CONFIG)
+    assert refused.returncode == 3 and f"torsweep: {lack}" in refused.stdout, refused.stdout
+
+
 def test_patches_that_are_newer_than_the_build_leave_no_run_out(with_shadow: Workspace) -> None:
     os.utime(_build(with_shadow), (0, 0))  # as after a checkout, or in a copy of a build
     assert _planned(with_shadow) == ([], 12)

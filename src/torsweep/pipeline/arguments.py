@@ -21,7 +21,7 @@ from torsweep.engines.programs import files_sha256
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.selection import version_of
-from torsweep.errors import InputError
+from torsweep.errors import InputError, ToolMissing
 from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.builds import marker
@@ -137,7 +137,12 @@ class Arguments:
     def engine_version(self, wildcards: Any) -> str:
         """The versions of engine and tor in a run; a change makes the run again."""
         keys = self._paths.tor_keys(wildcards, wildcards.variant)
-        return version_of(wildcards.engine, tuple(keys.values()))
+        try:
+            return version_of(wildcards.engine, tuple(keys.values()))
+        except ToolMissing:
+            if not self._paths.planning:
+                raise
+            return "not here"
 
     def engine_run(self, wildcards: Any, threads: int) -> str:
         """The command that runs a run directory; some engines are told how many threads they may have."""

@@ -29,7 +29,7 @@ from torsweep.config.tors import TorSource
 from torsweep.ending import INTERRUPTED
 from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
-from torsweep.engines.selection import AUTO_ENGINE, choose_engine
+from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.pipeline.checks import is_rule, require_experiment_name
 from torsweep.pipeline.costs import Costs, Slots, build_seconds
@@ -213,6 +213,8 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
             _say(str(lack))
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
+        if workflow.dryrun and (lack := lacking(engine, builds=False)):
+            _say(f"{engine} cannot run here: {lack}")
         _say(announcement(paths, name, engine, era, networks, slots))
         files = (Path(job.output[0]) for job in jobs)
         at_once = _costs(paths, name, engine, networks, slots).at_once

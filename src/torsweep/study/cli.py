@@ -206,6 +206,7 @@ def compare_command(
 
 def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     """Play what is ``prepared``; or print its plan, and return None."""
+    from torsweep.engines.selection import lacking, require_engine
     from torsweep.study.request import better_spent
     from torsweep.study.workload import Workload, plan_lines, require_options, share_builds
     from torsweep.tor.build import require_buildable
@@ -215,10 +216,13 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     require_options(play.study, play.study.experiment())
     plan = Workload(play)
     if dry_run:
+        if lack := lacking(play.engine, builds=False):
+            typer.echo(f"torsweep: {play.engine} cannot run here: {lack}", err=True)
         typer.echo("\n".join([prepared.about, *plan_lines(plan, why)]))
         if better := better_spent(plan, len(plan.experiment.seeds)):
             typer.echo(f"better    {better}")
         return None
+    require_engine(play.engine)
     require_buildable(plan.missing)
     network = play.study.document["network"]
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)

@@ -20,7 +20,7 @@ from torsweep.config.reading import validate
 from torsweep.config.traffic import MARKOV
 from torsweep.doctor import shortfalls
 from torsweep.engines.registry import ENGINES, find_engine
-from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking, require_engine
+from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 from torsweep.network.tornet import tornet_network
@@ -64,8 +64,8 @@ def engines_of_tor() -> tuple[str, ...]:
 def choose_venue(name: str, network: str | None) -> Venue:
     """The engine that runs a comparison: ``name``, or for ``auto`` the first that can.
 
-    Raises InputError for the model and for what is no engine, ToolMissing, which says what to install, where
-    no engine can run here.
+    Raises InputError for the model and for what is no engine; for ``auto`` ToolMissing, which says what to
+    install, where no engine can run here.
     """
     network = network or USUAL_NETWORK
     config = load_network_config(network)
@@ -85,7 +85,7 @@ def choose_venue(name: str, network: str | None) -> Venue:
 
 
 def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str], problem: str) -> str:
-    """The name that runs of the engine ``name`` have, where it is one of ``engines`` and can run here.
+    """The name that runs of the engine ``name`` have, where it is one of ``engines``.
 
     Raises InputError with its entry in ``problems``, or else ``problem``.
     """
@@ -93,9 +93,7 @@ def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str]
     if owner not in engines:
         accepted = ", ".join([AUTO_ENGINE, *engines])
         raise InputError(problems.get(owner, problem), key="--engine", value=name, accepted=accepted)
-    kind = installed_kind(name) if name in engines else name
-    require_engine(kind)
-    return kind
+    return installed_kind(name) if name in engines else name
 
 
 def installed_kind(engine: str) -> str:

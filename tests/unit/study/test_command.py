@@ -14,6 +14,7 @@ import yaml
 
 from tests.analyses import change_verdict, claims_file_of
 from torsweep.cli import app
+from torsweep.engines import selection
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
 from torsweep.study import answer, named_tor, play, request, workload
@@ -32,6 +33,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(request, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
     monkeypatch.setattr(build, "check_requirements", lambda: None)
+    monkeypatch.setattr(selection, "problems", lambda *asked, **_: iter(()))
     monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
     monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
@@ -43,6 +45,17 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     commands: list[list[str]] = []
     monkeypatch.setattr(play, "_call", lambda command: commands.append(command) or 0)
     return commands
+
+
+def test_an_engine_that_is_not_here_is_planned_and_not_begun(torsweep, stand_ins, monkeypatch):
+    lack = ToolMissing("emulation: needs rights")
+    monkeypatch.setattr(selection, "problems", lambda *asked, **_: iter([lack]))
+    code, out, err = torsweep(*ASKED, "--dry-run")
+    assert (code, err) == (0, f"torsweep: emulation cannot run here: {lack}\n")
+    assert "engine    emulation" in out
+    code, _, err = torsweep(*ASKED)
+    assert (code, err) == (3, f"torsweep: {lack}\n")
+    assert not stand_ins
 
 
 def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path):

@@ -24,12 +24,6 @@ def here(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(venue, "lacking", lambda name, **_: lacking.get(name, ""))
         monkeypatch.setattr(venue, "installed_kind", lambda name: {"shadow": "shadow-no-rtt"}.get(name, name))
 
-        def require(kind: str) -> None:
-            if lacking.get(kind.split("-")[0]):
-                raise ToolMissing(lacking[kind.split("-")[0]])
-
-        monkeypatch.setattr(venue, "require_engine", require)
-
     return install
 
 
@@ -77,11 +71,9 @@ def test_engines_that_cannot(here, name: str, problem: str) -> None:
         choose_venue(name, None)
 
 
-def test_an_engine_that_is_asked_for_has_to_be_here(here) -> None:
+def test_an_engine_that_is_asked_for_is_planned_wherever_it_is(here) -> None:
     here(shadow="not on PATH")
-    with pytest.raises(ToolMissing, match="not on PATH"):
-        choose_venue("shadow", "ci")
-    assert choose_venue("emulation", "ci").why == "asked for"
+    assert choose_venue("shadow", "ci").why == choose_venue("emulation", "ci").why == "asked for"
 
 
 def test_no_such_network(here) -> None:

@@ -16,7 +16,7 @@ from torsweep.engines.cost_tables import Cost, group_pids, resident_bytes
 from torsweep.engines.shadow import run
 from torsweep.engines.shadow import tools as shadow_tools
 from torsweep.engines.shadow.run import read_starts
-from torsweep.engines.shadow.simulate import ShadowSettings, compress_logs
+from torsweep.engines.shadow.simulate import Layout, ShadowSettings, compress_logs
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
@@ -117,6 +117,7 @@ def simulated(
         (folder / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
         watch = CostWatch([], {"web1": Cost(20_000, 5_000_000), "relay2": Cost(70_000, 9_000_000)})
         watch.write(folder / "shadow")
+        Layout(0, 0, 0, {}, {}, {}, {}).write(folder / "shadow")
         return record
 
     def read(*_: object) -> dict[str, int]:
@@ -128,6 +129,7 @@ def simulated(
     monkeypatch.setattr(run, "find_tools", lambda *_: tools)
     monkeypatch.setattr(run, "simulate_and_record", simulate)
     monkeypatch.setattr(run, "write_tables", read)
+    monkeypatch.setattr(run, "simulated_programs", lambda *_: ())
     monkeypatch.setattr(run, "compress_logs", lambda _: 0)
     return lambda: steps
 
