@@ -35,17 +35,30 @@ CircuitPriorityHalflife 30
 DoSConnectionEnabled 0
 Log notice stdout
 """
-RELAY = "ORPort 9001 IPv4Only\nDirPort 9112\nSocksPort 0\n"
-CLIENT = "ClientOnly 1\nORPort 0\nDirPort 0\nSocksPort 9050\nUseEntryGuards 0\n"
+RELAY = f"""ORPort 9001 IPv4Only
+DirPort 9112
+SocksPort 0
+TestingServerConsensusDownloadInitialDelay {CONSENSUS_S - 2}
+"""
+CLIENT = """ClientOnly 1
+ORPort 0
+DirPort 0
+SocksPort 9050
+UseEntryGuards 0
+PathsNeededToBuildCircuits 0.25
+"""
 AUTHORITY = f"""AuthoritativeDirectory 1
 V3AuthoritativeDirectory 1
 V3BandwidthsFile ../bwauthority/v3bw
 TestingV3AuthInitialVotingInterval {CONSENSUS_S} seconds
 TestingV3AuthInitialVoteDelay 3 seconds
 TestingV3AuthInitialDistDelay 3 seconds
+V3AuthVotingInterval 1 hour
+V3AuthNIntervalsValid 180
+TestingDirAuthVoteHSDir *
 TestingDirAuthVoteGuardIsStrict 1
 TestingDirAuthVoteExitIsStrict 1
-ConsensusParams "cc_alg=2 circwindow=900"
+ConsensusParams "cc_alg=0 circwindow=900 cfx_enabled=0"
 """
 STREAMS = {"stream_50k": "50 KiB", "stream_1m": "1 MiB", "stream_5m": "5 MiB"}
 
