@@ -59,7 +59,7 @@ wildcard_constraints:
     experiment="[a-z0-9_]+",
     engine=SOURCES_PATTERN,
     era="|".join(ERAS),
-    network=r"[A-Za-z0-9_.-]+(\+[a-z_]+=[A-Za-z0-9_.-]+)*",
+    network=r"[A-Za-z0-9_.-]+(\+[a-z_.]+=[A-Za-z0-9_.-]+)*",
     seed="[0-9]+",
     variant="[A-Za-z0-9_.-]+=[^/]+",
     plan="[a-z][a-z0-9_]*",

@@ -3,6 +3,7 @@ user writes by hand."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.home import CHECKOUT
 from torsweep.network.clients import read_bandwidth
 from torsweep.network.plain_tables import read_round_trips, with_values
 from torsweep.network.relays import read_population
@@ -162,3 +164,8 @@ def test_a_plain_table_of_clients_has_no_spread_of_its_own(tmp_path):
     (tmp_path / "t.csv").write_text("down,up\n8,1\n")
     with pytest.raises(InputError, match=r"columns are missing, .*accepted: down_mbit_per_s, up_mbit_per_s"):
         read_bandwidth(tmp_path / "t.csv")
+
+
+def test_the_pipeline_takes_networks_of_such_knobs():
+    (pattern,) = re.findall(r'^    network=r"(.*)",$', (CHECKOUT / "Snakefile").read_text(), re.MULTILINE)
+    assert re.fullmatch(pattern, "ci+network.relay_values=equal+load=0.5")
