@@ -37,7 +37,7 @@ BUILDS = TABLES / "builds.csv"
 """The build of the model that made each of its tables; bench/published.py writes it."""
 DOCUMENTS = ("README.md", "docs/**/*.md", "experiments/*/README.md", "topologies/*.md")
 
-_BLOCK = re.compile(r"(<!-- table: ([a-z0-9_]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- table: ([a-z0-9_]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 _MARK = re.compile(r"^<!-- table:", re.MULTILINE)
 
 
@@ -150,7 +150,7 @@ def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
     shown: set[str] = set()
     for document in sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)}):
         text = document.read_text(encoding="utf-8")
-        names = [match[2] for match in _BLOCK.finditer(text)]
+        names = [match[2] for match in BLOCK.finditer(text)]
         if len(names) != len(_MARK.findall(text)):
             raise InputError("a table has no <!-- end -->", file=document, key="<!-- table: -->")
         for name in names:
@@ -173,12 +173,12 @@ def pages_of(root: Path) -> dict[str, str]:
         text, name = document.read_text(encoding="utf-8"), str(document.relative_to(root))
         linked = [table for table, one in tables.items() if f"tables/{one.file})" in text]
         pages |= dict.fromkeys(linked, name)
-        pages |= {match[2]: name for match in _BLOCK.finditer(text)}
+        pages |= {match[2]: name for match in BLOCK.finditer(text)}
     return pages
 
 
 def _filled(text: str, found: Mapping[str, str]) -> str:
-    return _BLOCK.sub(lambda match: match[1] + found[match[2]] + match[4], text)
+    return BLOCK.sub(lambda match: match[1] + found[match[2]] + match[4], text)
 
 
 def main() -> None:

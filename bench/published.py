@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -26,7 +27,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bench.doc_tables import BUILDS, ROOT, TABLES, Build, pages_of, read_builds, read_specification, rewritten
+from bench.doc_tables import (
+    BLOCK,
+    BUILDS,
+    DOCUMENTS,
+    ROOT,
+    TABLES,
+    Build,
+    pages_of,
+    read_builds,
+    read_specification,
+    rewritten,
+)
 from bench.writing import csv_text
 from torsweep.config.reading import Section, validate
 from torsweep.errors import InputError, TorsweepError
@@ -88,6 +100,16 @@ def state_of_pages(root: Path, builds: Mapping[str, Build], today: str, tables: 
     return lines
 
 
+def labels_in_text(root: Path, today: str) -> list[str]:
+    """A line for each document whose own words name another build than ``today``'s."""
+    lines = []
+    for document in sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)}):
+        words = BLOCK.sub("", document.read_text(encoding="utf-8"))
+        if others := sorted(set(re.findall(r"0\.1\.0\+([0-9a-f]{8})", words)) - {today}):
+            lines.append(f"{document.relative_to(root)}: its text names {', '.join(others)}")
+    return lines
+
+
 def make(root: Path, name: str, one: PublishedSet) -> None:
     """Run the commands of a set; CalledProcessError when one fails."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -144,7 +166,8 @@ def main() -> None:
         return
     builds, today = read_builds(ROOT), todays_build()
     others = [table for table, build in builds.items() if build.build != today]
-    print("\n".join(state_of_pages(ROOT, builds, today, others)) or f"all numbers are of {today}")
+    lines = state_of_pages(ROOT, builds, today, others) + labels_in_text(ROOT, today)
+    print("\n".join(lines) or f"all numbers are of {today}")
     sys.exit(1 if stale(builds, today) else 0)
 
 

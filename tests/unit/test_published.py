@@ -8,7 +8,7 @@ import pytest
 
 from bench import published
 from bench.doc_tables import ROOT, Build, read_builds, read_specification, rewritten
-from bench.published import make_again, read_sets, stale, state_of_pages, todays_build
+from bench.published import labels_in_text, make_again, read_sets, stale, state_of_pages, todays_build
 from tests.unit.test_doc_tables import ENTRY, ROWS, SHOWN
 
 
@@ -29,6 +29,11 @@ def test_another_build_is_stale_unless_it_is_marked() -> None:
     builds = {"one": Build("aaaaaaaa", older=False), "two": Build("bbbbbbbb", older=True)}
     assert stale(builds, "aaaaaaaa") == []
     assert stale(builds, "cccccccc") == ["one"], "the label of a changed model"
+
+
+def test_a_page_whose_words_name_another_build_is_told(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("The model (cellsim 0.1.0+aaaaaaaa) and cellsim 0.1.0+bbbbbbbb.\n")
+    assert labels_in_text(tmp_path, "bbbbbbbb") == ["README.md: its text names aaaaaaaa"]
 
 
 def test_a_set_is_made_again_and_its_page_rewritten_with_the_build(
