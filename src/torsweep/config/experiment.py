@@ -45,7 +45,7 @@ from torsweep.config.replicates import (
 )
 from torsweep.config.tors import TorSource, VariantTors, all_tors, check_tors, variant_tors
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
-from torsweep.config.traffic import MEASURING_TRAFFIC, Duration, Traffic
+from torsweep.config.traffic import GROUPS, MEASURING_TRAFFIC, Duration, Traffic
 from torsweep.config.variant import (
     FREE,
     Level,
@@ -286,7 +286,9 @@ class Experiment(Section):
     @model_validator(mode="after")
     def _somebody_downloads(self) -> Self:
         # A claim is only checked with its test: its kind may be anything here.
-        measured = any(claim.get("kind") == kind for claim in self.claims for kind in MEASURING_TRAFFIC)
+        groups = (group for group, kinds in GROUPS.items() if MEASURING_TRAFFIC.keys() >= set(kinds))
+        measuring = (*MEASURING_TRAFFIC, *groups)
+        measured = any(claim.get("kind") == kind for claim in self.claims for kind in measuring)
         if not self.traffic.kinds and not measured:
             raise RefusedValue("missing key", key="traffic.web", accepted="web, bulk")
         return self
