@@ -1,4 +1,4 @@
-"""A figure is one file: in a folder plotting and listed by an experiment, it is drawn and on the page.
+"""A figure is one file: beside an experiment.yaml that lists it, it is drawn and on the page.
 
 A second one is drawn alone: neither the first nor the summary is made again.
 """
@@ -14,25 +14,23 @@ TOY = '''"""How many downloads there were."""
 import seaborn
 
 from plotting.drawing.palette import canvas
-
-TITLE = "A toy of a figure"
-HOW_TO_READ = "The higher a bar, the more downloads."
-NEEDS = ("outcomes",)
+from plotting.drawing.source import PlanFigure
 
 
-def draw(source):
+def _draw(source):
     points, caption = source.summary("outcomes"), source.caption()
     figure = canvas(3.4, 1.5, caption)
     seaborn.barplot(x=points["kind"], y=points["downloads"], errorbar=None, ax=figure.subplots())
     return figure, points, caption
+
+
+TOY = PlanFigure("toy", "A toy of a figure", "The higher a bar, the more downloads.", ("outcomes",), _draw)
 '''
 
 
 def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> None:
     folder = workspace.folder
-    (folder / "plotting").unlink()
-    (folder / "plotting").mkdir()
-    (folder / "plotting/toy.py").write_text(TOY)
+    (folder / "experiments/refill_sweep/toy.py").write_text(TOY)
     file = folder / "experiments/refill_sweep/experiment.yaml"
     listed = re.sub(r"(?m)^figures:\s*\[[^]]*\]", "figures: [toy]", file.read_text())
     levels = re.sub(r"refill_interval: \[.*\]", "refill_interval: [100ms, 10ms]", listed, count=1)
@@ -46,7 +44,7 @@ def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> 
     (points,) = (folder / "results/figures").rglob("toy.csv")
     assert "downloads" in points.read_text()
 
-    (folder / "plotting/second.py").write_text(TOY)
+    (folder / "experiments/refill_sweep/second.py").write_text(TOY.replace('"toy"', '"second"'))
     file.write_text(file.read_text().replace("figures: [toy]", "# A comment.\nfigures: [toy, second]"))
     made = [points, *(folder / "results/summaries").rglob("plan.json")]
     before = [one.stat().st_mtime_ns for one in made]

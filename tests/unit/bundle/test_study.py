@@ -25,13 +25,13 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def first_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study with a repository, a tarball, a patch, a figure and an era of its own."""
+    """A study with a repository, a tarball, a patch, an analysis and an era of its own."""
     folder = tmp_path / "first"
-    for name in ("tor", "plotting", "configs/eras", "configs/networks", "experiments/mine"):
+    for name in ("tor", "configs/eras", "configs/networks", "experiments/mine"):
         (folder / name).mkdir(parents=True)
     (folder / "kist.patch").write_text(PATCH)
     (folder / "tor.tar.gz").write_bytes(b"a release")
-    (folder / "plotting/mine.py").write_text("# a figure")
+    (folder / "experiments/mine/analysis.py").write_text("# an analysis")
     (folder / "configs/eras/today.yaml").write_text("# another consensus")
     (folder / "configs/networks/given.yaml").write_text(f"tornettools: [{folder}/net]\nrelays: 3\n")
     (folder / "topologies/relays").mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_what_is_of_the_study_alone_is_there_and_no_path(first_machine: Path, tm
     }
     assert (out / "patches/branch_1_kist.patch").read_text() == PATCH
     assert (out / "sources/release_tor.tar.gz").read_bytes() == b"a release"
-    assert (out / "plotting/mine.py").is_file() and (out / "configs/eras/today.yaml").is_file()
+    assert (out / "experiments/mine/analysis.py").is_file() and (out / "configs/eras/today.yaml").is_file()
     assert (out / "topologies/relays/ours.json").read_text() == "a population"
     with tarfile.open(out / tarball) as archived:
         assert f"tor-{commit}/kist.c" in archived.getnames()
@@ -91,11 +91,14 @@ def test_imported_tables_are_in_the_study(first_machine: Path, tmp_path: Path) -
     assert (out / network["relay_population"]["file"]).read_bytes() == shipped.read_bytes()
 
 
-def test_what_ships_is_not_in_the_bundle(published):
+def test_the_experiment_is_in_the_bundle_whole_and_nothing_else_that_ships(published):
     names = {str(file.relative_to(published)) for file in (published / "study").rglob("*") if file.is_file()}
+    folder = CHECKOUT / "experiments/refill_sweep"
+    whole = [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     assert names == {
         "study/Snakefile",
+        "study/made_with.json",
         "study/profiles/default/config.yaml",
-        "study/experiments/refill_sweep/experiment.yaml",
         "study/configs/networks/ci.yaml",
+        *(f"study/experiments/refill_sweep/{file.relative_to(folder)}" for file in whole),
     }
