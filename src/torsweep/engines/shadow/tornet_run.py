@@ -31,6 +31,7 @@ from torsweep.engines.shadow.simulate import (
     Process,
     ShadowSettings,
     ShadowSimulation,
+    read_layout,
 )
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, write_table
@@ -150,7 +151,9 @@ def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:
 
     Raises InputError, naming file and line, for logs that are missing, cut off or of other versions.
     """
-    read = read_logs(folder / HOSTS_FOLDER)
+    layout = read_layout(folder)
+    simulated = (*layout.clients, *layout.relays, *layout.authorities)
+    read = read_logs(folder / HOSTS_FOLDER, simulated)
     frames, _ = tables_of(read)
     for schema, frame in frames.items():
         write_table(run_directory, schema, frame)

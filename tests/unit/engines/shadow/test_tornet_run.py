@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.made_tornet import CLIENTS
+from tests.made_tornet import tornet as simulated_tornet
 from tests.stand_ins import stand_in_tor
 from tests.synthetic_tornet import AUTHORITIES, write_tornet
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
+from torsweep.engines.shadow.read.tornettools import read_logs
 from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import ShadowTools
@@ -134,3 +137,11 @@ def test_a_simulation_that_ends_before_its_clients_start_is_refused(
     file.write_text(file.read_text().replace("start_time: 300\n", f"start_time: {start}\n"))
     with pytest.raises(InputError, match=r"starts when the simulation is over"):
         write_tornet_run(short, read_tornet(tornet), tools, SETTINGS, tmp_path / "shadow")
+
+
+def test_a_folder_of_a_host_that_is_not_simulated_is_not_read(tmp_path):
+    hosts = simulated_tornet(tmp_path / "simulated") / "shadow.data/hosts"
+    (hosts / "perfclient9exit").mkdir()
+    with pytest.raises(InputError, match="perfclient9exit: has no log of TGen"):
+        read_logs(hosts)
+    assert read_logs(hosts, CLIENTS).clients == ["markovclient1exit", "perfclient1exit"]

@@ -13,7 +13,7 @@ of headers a stream. There are no round trips and no costs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,13 +83,16 @@ NONE_UNFINISHED = pl.DataFrame(
 )
 
 
-def read_logs(hosts: Path) -> HostLogs:
-    """Read the logs in ``hosts``.
+def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
+    """Read the logs in ``hosts``; only those of the hosts ``simulated``, where these are known.
+
+    Another folder may be that of a host which the network had before.
 
     Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
     of versions that cannot be read; and where no client began a download.
     """
-    names = sorted((entry.name for entry in hosts.iterdir()), key=in_order)
+    listed = (entry.name for entry in hosts.iterdir()) if simulated is None else simulated
+    names = sorted(listed, key=in_order)
     clients = [name for name in names if CLIENT_HOSTS.fullmatch(name)]
     relays = [name for name in names if RELAY_HOSTS.fullmatch(name)]
     tgen_logs = find_logs(hosts, "tgen", clients)
