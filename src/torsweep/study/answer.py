@@ -34,7 +34,6 @@ from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
 from torsweep.stats.text import change_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
-from torsweep.study.sight import model_answer, unseen
 from torsweep.study.workload import Workload, measure_name
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
@@ -225,10 +224,8 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
         yield "by chance alone", chance
     if costs := costs_of(plan.play.summary):
         yield "cost", "; ".join(costs)
-    if missing := unseen(experiment.network, plan.network.relay_count):
-        yield "cannot show", f"changes of {'; '.join(map(str, missing))}"
-    if modelled := model_answer(plan.options, experiment.era):
-        yield "in the model", modelled
+    if plan.blind:
+        yield "cannot show", f"changes of {plan.blind}"
 
 
 def _provenance(plan: Workload, variant: Variant) -> Mapping[str, Any]:

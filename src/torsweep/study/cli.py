@@ -285,8 +285,8 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else 110)
     said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
-    for line in plan.sight_lines():
-        typer.echo(line, err=as_json)
+    if plan.blind:
+        typer.echo(f"blind to  {plan.blind}", err=as_json)
     if said.step is not None:
         typer.echo(f"next: {next_line(plan, said.step)}", err=as_json)
         if better := better_spent(plan, len(said.networks)):

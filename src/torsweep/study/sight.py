@@ -1,39 +1,30 @@
 """What a network cannot show: known changes, as the model shows them there and on relays at their own rates.
 
 In: ``configs/seen.csv``, which `scripts/seen.py` of known_changes writes; a network; the names of options and
-consensus parameters that a comparison changes. Out: sentences, each with the command that can show it; and
-what the model says of a change that is in the file.
+consensus parameters that a comparison changes. Out: sentences, each with the command that can show it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log1p
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from torsweep.config.conflux import LEAST_RELAYS, WHEN_SMALL
-from torsweep.config.eras import tor_settings, usual_levels
-from torsweep.config.knob import Knob
-from torsweep.config.knobs import KNOBS
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.home import find
 from torsweep.stats.claims.change import TIME_MEASURES
 from torsweep.stats.comparison_rows import BYTES, STATISTICS
-from torsweep.stats.text import change_text, percent_text
-from torsweep.study.tor_change import UNCHANGED, TorChange
-from torsweep.tor.torrc import options_of
+from torsweep.stats.text import percent_text
+from torsweep.study.tor_change import TorChange
 
 SEEN_FILE = Path("configs/seen.csv")
-
-SEEN_ERA = "today"
-"""The era of experiments/known_changes, whose runs the file holds."""
 
 REFERENCE = "own_rates"
 """The network beside which the others are judged: relays at their own rates, a public load."""
@@ -139,54 +130,7 @@ def refusal(change: TorChange, network: str, relays: int) -> str:
     return "; ".join(f"{network} cannot show a change of {each}; ask with {each.command}" for each in missing)
 
 
-def sight_lines(
-    network: str, relays: int, bundles: Mapping[str, Mapping[str, Any]], era: str
-) -> Iterator[str]:
-    """What ``network`` cannot show, and what the model says of the change by ``bundles`` of options, as lines
-    of a plan or below a verdict."""
+def blind_line(network: str, relays: int) -> str:
+    """What ``network`` cannot show, and what can, as a line of a plan or below a verdict; empty: nothing."""
     missing = unseen(network, relays)
-    for each in missing:
-        yield f"blind to  {each}"
-        yield f"          ask with {each.command}"
-    if said := model_answer(bundles, era):
-        yield f"model     {said}"
-
-
-def model_answer(bundles: Mapping[str, Mapping[str, Any]], era: str) -> str:
-    """How much longer the same download takes in the model with the change of ``bundles``, the entries of
-    ``options``, where relays have their own rates; empty where the change is not in the table."""
-    rows = _rows(find(SEEN_FILE)).filter(pl.lit(era == SEEN_ERA), network=REFERENCE, statistic="paired")
-    bundle = next((each for name, each in bundles.items() if name != UNCHANGED), {})
-    for (change,), of_change in rows.group_by("change", maintain_order=True):
-        if _makes(bundle, *str(change).split("=", 1)):
-            sizes = (
-                f"{KIND_NAMES[row['kind']]}, {BYTES[row['metric']]} "
-                f"{change_text(row['mean'], row['low'], row['high'])}"
-                for row in of_change.iter_rows(named=True)
-            )
-            return f"{change} on {REFERENCE}, same download: {'; '.join(sizes)}"
-    return ""
-
-
-def _makes(bundle: Mapping[str, Any], knob: str, level: str) -> bool:
-    """Whether the lines of ``bundle`` make ``level`` of ``knob`` and nothing else, in all hosts or relays."""
-    row, usual = KNOBS[knob], usual_levels(SEEN_ERA)[knob]
-    lines = {name.lower(): _plain(value) for name, value in bundle.get("torrc", {}).items()}
-    made, usually = _torrc(row, level).items(), _torrc(row, usual).items()
-    by_lines = bool(lines.items() & (made - usually)) and lines.items() <= made
-    consensus = bundle.get("consensus", {}).items()
-    stated = {row.stated[name](value) if name in row.stated else "" for name, value in consensus}
-    everywhere = bundle.get("on", {"role": "relay"}) == {"role": "relay"}
-    return everywhere and stated <= {level} and (by_lines if lines else bool(stated))
-
-
-def _torrc(knob: Knob, level: str) -> dict[str, str]:
-    """The lines of torrc that make ``level``: the texts of options, by their names in small letters."""
-    names = {option.name for option in knob.tor}
-    settings = tor_settings(SEEN_ERA, {knob.name: level})
-    options = options_of(settings, "torrc", "relay", "client")
-    return {name.lower(): _plain(text) for name, text in options.items() if name in names}
-
-
-def _plain(value: object) -> str:
-    return " ".join(str(value).lower().split())
+    return "; ".join(f"{each}: ask with {each.command}" for each in missing)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
@@ -47,7 +46,7 @@ from torsweep.study.document import Study
 from torsweep.study.named_tor import DEBIANS_TOR
 from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
-from torsweep.study.sight import sight_lines
+from torsweep.study.sight import blind_line
 from torsweep.tor import TOOLS, builds
 from torsweep.tor.build import planned_key, require_buildable
 from torsweep.tor.builds import BuiltTor, marker_name
@@ -120,14 +119,9 @@ class Workload:
         return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
 
     @property
-    def options(self) -> Mapping[str, Mapping[str, Any]]:
-        """The entries of its ``options``."""
-        return self.play.study.document.get("options", {})
-
-    def sight_lines(self) -> Iterator[str]:
-        """What its networks cannot show, and what the model says of the change."""
-        named = self.experiment
-        return sight_lines(named.network, self.network.relay_count, self.options, named.era)
+    def blind(self) -> str:
+        """What its networks cannot show."""
+        return blind_line(self.experiment.network, self.network.relay_count)
 
     @property
     def missing(self) -> list[TorSource]:
@@ -285,10 +279,10 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     slots = "one run at a time" if costs.at_once == 1 else f"{costs.at_once} runs at a time"
     left = f"about {rounded_duration(seconds)}" if seconds else "nothing is missing"
     by = f", as {len(plan.timed)} finished runs took" if plan.timed else ""
-    yield f"time      {left}, {slots}{by}"
-    yield f"takes     {costs.room(play.study.folder)}"
+    yield f"time      {left}, {slots}{by}; {costs.room(play.study.folder)}"
     yield from expected_lines(plan, networks)
-    yield from plan.sight_lines()
+    if plan.blind:
+        yield f"blind to  {plan.blind}"
 
 
 def _finished(play: Play, experiment: Experiment) -> int:

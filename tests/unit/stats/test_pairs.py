@@ -46,6 +46,9 @@ def test_a_download_that_fails_is_longer_and_one_that_is_cut_off_where_that_is_c
     stock = [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     failed = side("branch", [None, *[2.2] * 5], outcome=pl.lit("failed"))
     assert ratio(side("stock", stock), failed) == pytest.approx(1.1)
+    # A third fail: as many are left out at the other end.
+    some = side("branch", [None] * 2 + [2.2] * 3 + [1.0], outcome=pl.lit("failed"))
+    assert ratio(side("stock", stock), some) == pytest.approx(1.1)
     # Half of them fail: there is no number.
     assert np.isnan(
         ratio(side("stock", stock), side("branch", [None] * 3 + [2.2] * 3, outcome=pl.lit("failed")))

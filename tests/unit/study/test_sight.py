@@ -33,9 +33,10 @@ def test_a_network_is_blind_to_what_it_shows_less_than_half_of() -> None:
 
 
 def test_a_plan_says_why_and_what_to_ask_instead() -> None:
-    why, command = sight.sight_lines("blind", 200, {}, "today")
+    why, _, command = sight.blind_line("blind", 200).partition(": ask with ")
     assert "bulk, last byte, same download +2.0 % here, +33.0 % on own_rates, in the model" in why
     assert "--engine shadow --network own_rates" in command and "plan=windows" in command
+    assert sight.blind_line("near", 200) == ""
 
 
 def test_only_a_change_of_that_sort_is_refused() -> None:
@@ -46,42 +47,3 @@ def test_only_a_change_of_that_sort_is_refused() -> None:
         assert sight.refusal(read_change(sides), "near", 200) == ""
     assert sight.refusal(read_change(Sides(torrc=("Schedulers Vanilla",))), "blind", 14) == ""
     assert "Conflux" in sight.refusal(read_change(Sides(consensus=("cfx_enabled=0",))), "near", 8)
-
-
-def test_what_the_model_says_of_a_known_change_stands_beside() -> None:
-    def said(*sides: Sides, era: str = "today") -> list[str]:
-        return [sight.model_answer(read_change(each).options, era) for each in sides]
-
-    windows = "congestion=fixed on own_rates, same download: bulk, last byte +33.0 % [+20.0 %, +50.0 %]"
-    assert said(Sides(consensus=("cc_alg=0",))) == [windows]
-    assert said(Sides(consensus=("cc_alg=0",)), era="2019") == [""]
-    others = (
-        Sides(consensus=("cc_alg=2",)),
-        Sides(consensus=("cc_alg=0", "circwindow=500")),
-        Sides(consensus=("cc_alg=0",), torrc=("Schedulers Vanilla",)),
-        Sides(torrc=("Schedulers Vanilla",)),
-        Sides(candidate="same"),
-    )
-    assert said(*others) == [""] * len(others)
-
-
-@pytest.mark.parametrize(
-    ("change", "sides", "era"),
-    [
-        ("scheduler=kist_100ms", Sides(torrc=("KISTSchedRunInterval  100 MSEC",)), "today"),
-        ("scheduler=kist_100ms", Sides(torrc=("KISTSchedRunInterval 100 msec",), on="role=relay"), "today"),
-        ("scheduler=kist_100ms", Sides(consensus=("KISTSchedRunInterval=100",)), "today"),
-        ("scheduler=vanilla", Sides(torrc=("Schedulers Vanilla",)), "today"),
-        ("guards=3", Sides(torrc=("NumEntryGuards 3",)), "today"),
-        ("nagle=off", Sides(torrc=("TCPNoDelay 1",)), "today"),
-        ("", Sides(torrc=("KISTSchedRunInterval 50 msec",)), "today"),
-        ("", Sides(torrc=("KISTSchedRunInterval 100 msec", "NumEntryGuards 3")), "today"),
-        ("", Sides(torrc=("KISTSchedRunInterval 100 msec",), on="role=relay,share=0.3"), "today"),
-        ("", Sides(torrc=("KISTSchedRunInterval 100 msec",)), "2012"),
-    ],
-)
-def test_a_known_change_is_known_by_its_lines(
-    change: str, sides: Sides, era: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()  # The shipped table has every change.
-    assert sight.model_answer(read_change(sides).options, era).partition(" on ")[0] == change

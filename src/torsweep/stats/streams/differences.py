@@ -7,8 +7,8 @@ The n-th download of a client has the same server, size and, with common paths, 
 so that what makes one download slower than another cancels within the pair. The mean over the middle half of
 the pairs is unmoved by the few that another download happened to disturb. Only downloads that began after
 the warm-up count. Where one side failed, or was cut off when it had already taken longer than the other, it
-is the longer one, by however much: it counts at the end of the order. A pair of which that is not known is
-left out.
+is the longer one, by however much: it counts at the end of the order. Where more than a quarter is longer by
+an unknown factor, as many are left out at the other end. A pair of which nothing is known is left out.
 """
 
 from __future__ import annotations
@@ -106,8 +106,9 @@ def log_ratios(time: pl.Expr, least: pl.Expr, time_other: pl.Expr, least_other: 
 
 
 def interquartile_mean(values: Floats) -> float:
-    """The mean of ``values`` but for the quarter at each end; NaN where it is not finite."""
-    cut = len(values) // 4
+    """The mean of ``values`` but for the quarter at each end, or for as many as are infinite at one end; NaN
+    where nothing is left."""
+    cut = max(len(values) // 4, int((values == np.inf).sum()), int((values == -np.inf).sum()))
     middle = np.sort(values)[cut : len(values) - cut]
     return float(middle.mean()) if len(middle) and np.isfinite(middle).all() else float("nan")
 
