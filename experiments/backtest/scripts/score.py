@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bench.run_pairs import changes_between
 from bench.writing import csv_text
 from experiments.backtest.scripts.public_change import Event, changes, read_series
-from experiments.known_changes.scripts.seen import changes_between
 from torsweep.config.reading import Section, validate
 from torsweep.config.variant import Variant
 from torsweep.formats.yaml_file import read_yaml

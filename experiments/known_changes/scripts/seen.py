@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bench.spread import sides
+from bench.run_pairs import Measure, changes_between, utilisation
 from torsweep.config.eras import usual_levels
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
@@ -32,22 +32,15 @@ from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_settings import run_settings, tor_builds
-from torsweep.engines.run_spec import read_run, write_run
-from torsweep.engines.table_schema import RELAYS
-from torsweep.network.model import read_network, write_network
+from torsweep.engines.run_spec import write_run
+from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.inference.intervals import t_interval
-from torsweep.stats.streams.differences import paired_changes
-from torsweep.stats.streams.incidence import METRICS
-from torsweep.stats.streams.medians import run_quantiles
 from torsweep.storage import write_text
 
 SEEN, TABLE = Path("configs/seen.csv"), Path("docs/tables/what_is_seen.csv")
-MEASURES = (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttlb"), ("perf_1mib", "ttlb"), ("perf_5mib", "ttlb"))
 ROWS_OF = ["engine", "network", "load", "change"]
-Measure = tuple[str, str, str]
-"""Kind of client, time, statistic."""
 
 
 def played(
@@ -69,31 +62,6 @@ def played(
     )
     subprocess.run([*shlex.split(program.command), "run", str(run)], check=True)
     return run
-
-
-def utilisation(folder: Path) -> float:
-    """What relays wrote after the warm-up in the run of ``folder``, of what they could."""
-    run = read_run(folder)
-    network, _ = read_network((folder / run.network).resolve(), latency=False)
-    seconds = pl.col("second") >= run.warm_up_ns // 10**9
-    written = int(pl.read_parquet(folder / RELAYS.file).filter(seconds)["bytes_out"].sum())
-    measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
-    return written / measured_s / sum(relay.usable_bytes_per_s for relay in network.relays)
-
-
-def changes_between(one: Path, other: Path) -> Iterator[tuple[Measure, float]]:
-    """The logarithm of ``other`` over ``one``; NaN where a side has too few downloads."""
-    streams = sides(one, other).with_columns(pl.col("kind").cast(pl.String))
-    runs = run_quantiles(streams, ["side"])
-    for kind, metric in MEASURES:
-        levels = ({"side": "one"}, {"side": "other"})
-        changed, _ = paired_changes(streams.filter(kind=kind), METRICS[metric], *levels, [0])
-        yield (kind, metric, "paired"), float(changed[0])
-        rows = {row["side"]: row for row in runs.filter(kind=kind, metric=metric).iter_rows(named=True)}
-        for statistic in ("mean", "p90"):
-            before, after = (rows.get(side, {}).get(f"{statistic}_s") for side in ("one", "other"))
-            change = np.nan if before is None or after is None else float(np.log(after / before))
-            yield (kind, metric, statistic), change
 
 
 def _changed(plan: Plan, variant: Variant) -> dict[str, object]:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import polars as pl
 
+from bench.run_pairs import utilisation
 from bench.writing import csv_text
-from experiments.known_changes.scripts.seen import utilisation
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import STREAMS
