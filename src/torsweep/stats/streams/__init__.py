@@ -1,1 +1,1 @@
-"""Times of downloads: curves, quantiles, differences between variants, stair-steps, who starves."""
+"""Times of downloads: curves, quantiles, differences between variants, drift."""
