@@ -35,3 +35,12 @@ def test_anchors_of_links_are_headings(document):
         headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
         plain = [slug(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", prose(heading))) for heading in headings]
         assert anchor in plain, f"{link}#{anchor}"
+
+
+@pytest.mark.parametrize(
+    "readme", sorted((ROOT / "experiments").glob("*/README.md")), ids=lambda file: file.parent.name
+)
+def test_the_readme_of_an_experiment_is_short(readme):
+    text = re.sub(r"<!-- table:.*?<!-- end -->", "", readme.read_text(), flags=re.DOTALL)
+    told = [line for line in text.splitlines() if not line.startswith(("    ", "|"))]
+    assert len(" ".join(told).split()) <= 1_000
