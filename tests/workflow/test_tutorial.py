@@ -24,4 +24,4 @@ def test_the_tutorial_plans_what_it_says(tmp_path: Path) -> None:
     shown = "\n".join(line.removeprefix("    ") for line in text.splitlines())
     for line in _plan(f"{plan} --engine emulation", tmp_path).splitlines():
         assert line in shown
-    assert "runs      6 (2 on each of 3 networks)" in _plan(f"{other} --engine emulation --dry-run", tmp_path)
+    assert "runs      8 (2 on each of 4 networks)" in _plan(f"{other} --engine emulation --dry-run", tmp_path)
