@@ -95,9 +95,22 @@ class Source:
         found = set(self.summary("outcomes")["kind"])
         return [kind for kind in KIND_NAMES if kind in found]
 
+    def clients_stalled(self) -> pl.DataFrame:
+        """The share ``stuck`` of clients of a ``kind`` without a byte in the last minute, by level of knob."""
+        found = self.summary("measures").filter(measure="clients_stalled")
+        return found.select(*self.provenance.knobs, kind="group", stuck="mean").drop_nulls()
+
     def made_by(self) -> str:
-        """What made the numbers, a model called one, and on how many networks."""
-        return f"{engine_text(self.provenance)}; {plan_networks_text(self.provenance)}."
+        """What made the numbers, a model called one, in which era, on how many networks, and what was cut."""
+        known = self.provenance
+        return "; ".join([engine_text(known), era_text(known), plan_networks_text(known), self._cut()]) + "."
+
+    def _cut(self) -> str:
+        """The warm-up that was cut, if any, and the time measured."""
+        provenance = self.provenance
+        measured = f"{duration_text(provenance.duration_ns - provenance.warm_up_ns)} measured"
+        cut = f"warm-up of {duration_text(provenance.warm_up_ns)} cut, " if provenance.warm_up_ns else ""
+        return cut + measured
 
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
@@ -107,14 +120,12 @@ class Source:
             for knob, levels in self.knobs.items()
             if len(levels) == 1
         ]
-        measured = f"{duration_text(provenance.duration_ns - provenance.warm_up_ns)} measured"
-        cut = f"warm-up of {duration_text(provenance.warm_up_ns)} cut, " if provenance.warm_up_ns else ""
         parts = [
             engine_text(provenance),
             era_text(provenance),
             f"network {provenance.network}, {plan_networks_text(provenance)}",
             *held,
-            cut + measured,
+            self._cut(),
             self._downloads(downloads_by_kind(self.summary("outcomes"))),
         ]
         return "; ".join(parts) + ". " + " ".join(filter(None, notes))
@@ -165,6 +176,10 @@ class _PerfSource(Source):
     def summary(self, name: str) -> pl.DataFrame:
         """The summary of perf clients that ``name`` is of the others."""
         return super().summary(f"{PERF_PREFIX}{name}")
+
+    def clients_stalled(self) -> pl.DataFrame:
+        """Nothing: perf clients do not go on."""
+        return pl.DataFrame(schema={"kind": pl.String, "stuck": pl.Float64})
 
     def public(self) -> Likeness | None:
         """The baseline beside the public network, where the summary has that."""

@@ -23,8 +23,9 @@ from torsweep.stats.measures import ALL
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
 from torsweep.stats.measures.summary import group_text, measures_of
 
-_LINE_IN, _TICKS_IN = 0.17, 0.26
+_LINE_IN, _TICKS_IN = 0.17, 0.42
 _POINTS = " (points)"
+"""How the name of a topic ends whose changes are in percentage points."""
 _LEAST_SPAN = 0.05
 """A panel reaches at least this far to both sides of zero, so that small changes look small."""
 
@@ -40,8 +41,7 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
     shown = [f"Only {levels_text(held)} is shown."] * bool(held)
     caption = source.caption(
-        f"Change against {levels_text(varying)}, paired by network; "
-        "of shares, marked (points), in percentage points.",
+        f"Change against {levels_text(varying)}, paired by network: shares in percentage points.",
         *shown,
         source.band_note()
         if source.few
@@ -49,9 +49,8 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     moving = pl.max_horizontal(pl.col("shown", "shown_low", "shown_high").abs().fill_null(0)).max() > 0
     still, points = (points.filter(keep.over("topic", "line")) for keep in (~moving, moving))
-    names = still.select(
-        name=pl.format("{} {}", pl.col("topic").str.to_lowercase(), pl.col("line").str.strip_suffix(_POINTS))
-    )
+    topic = pl.col("topic").str.to_lowercase().str.strip_suffix(_POINTS)
+    names = still.select(name=pl.format("{} {}", topic, "line"))
     missing = [f"The same in all: {'; '.join(_each(names, 'name'))}."] if len(names) else []
     caption = " ".join([caption, *missing])
     if points.is_empty():
@@ -68,14 +67,22 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for axis, column in zip(row, facets.columns, strict=True):
             _panel(axis, at_levels(of_topic, column), facets)
             _finish(axis, of_topic, named=axis is row[0])
-        row[0].set_title(topic, loc="left", size=NORMAL_PT, weight="bold", x=0)
+        title = topic.removesuffix(_POINTS)
+        row[0].set_title(title, loc="left", size=NORMAL_PT, weight="bold", x=0)
     for axis, column in zip(grid[0], facets.columns, strict=True):
-        axis.set_title(folded(levels_text(column), 24))
-    for axis in grid[-1]:
-        axis.set_xlabel("Change (%)")
+        axis.set_title(folded(_against(column, baseline), 30))
+    for topic, row in zip(topics, grid, strict=True):
+        for axis in row:
+            axis.set_xlabel("Change (points)" if topic.endswith(_POINTS) else "Change (%)")
     levels = [level for level in facets.levels if level in points[facets.knob]]
     facets.legend(figure, marker=True, dashed=False, levels=levels)
     return figure, points, caption
+
+
+def _against(column: dict[str, str], baseline: dict[str, str]) -> str:
+    """The levels of a column of panels, and which other ones its changes are against."""
+    others = {knob: baseline[knob] for knob, level in column.items() if level != baseline[knob]}
+    return levels_text(column) + (f", against {levels_text(others)}" if others else "")
 
 
 def _drawn(source: Source) -> pl.DataFrame:
@@ -93,10 +100,12 @@ def _drawn(source: Source) -> pl.DataFrame:
     scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
     label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
     group = pl.col("group").replace_strict({one: group_text(one) for one in _each(drawn, "group")})
+    # Per cent of a value and points of a share have no axis in common.
     unit = pl.when(pl.col("change_in") == "points").then(pl.lit(_POINTS)).otherwise(pl.lit(""))
+    topic = pl.col("measure").replace_strict({name: one.topic for name, one in names.items()})
     return drawn.with_columns(
-        topic=pl.col("measure").replace_strict({name: one.topic for name, one in names.items()}),
-        line=pl.concat_str(label, group, unit),
+        topic=pl.concat_str(topic, unit),
+        line=pl.concat_str(label, group),
         **{f"shown{end}": pl.col(f"change{end}") * scale for end in ("", "_low", "_high")},
     )
 

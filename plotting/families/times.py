@@ -42,6 +42,7 @@ PUBLIC_LINE: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8
 _ROW_IN = 1.45
 _LOW_END = 0.75
 """A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
+_STUCK = "Got nothing: clients without a byte in the last minute of the run."
 _CUT_OFF = 0.005
 """A share of downloads too small to see: no line is drawn for fewer that failed or were cut off."""
 
@@ -71,6 +72,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     outcomes = _missing(points, source.summary("outcomes"))
     paired = points["paired_low_s"].is_not_null().any()
     low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
+    points = _monotone(points, facets, low, high)
     about_bands = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
     about_bands = about_bands if paired else source.band_note()
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
@@ -87,7 +89,12 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         return nothing(
             f"In a network, no download got its {_byte(metric)} in the measured time", points, caption
         )
-    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption, *left_out)
+    thin = [f"Thick: mean. {source.band_note()}"] if source.few and len(source.provenance.seeds) > 1 else []
+    stuck = source.clients_stalled()
+    got_nothing = [_STUCK] * bool(stuck.filter(pl.col("kind").is_in(kinds), pl.col("stuck") > 0).height)
+    notes = [*left_out, *thin, *got_nothing]
+    caption = " ".join([caption, *got_nothing])
+    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption, *notes)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
@@ -105,7 +112,8 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         kind = kinds[list(things).index(panel.thing)]
         own = at_levels(things[panel.thing], panel.levels)
         there = public.filter(tells_of(kind))
-        _finish(facets, panel, own, at_levels(outcomes.filter(kind=kind), panel.levels), there)
+        failed = _with_stuck(outcomes.filter(kind=kind), stuck)
+        _finish(facets, panel, own, at_levels(failed, panel.levels), there)
         if own.is_empty():
             say_nothing_is_here(
                 panel.axis, f"in a network, no download got\nits {_byte(metric)} in the measured time"
@@ -155,6 +163,27 @@ def _limit(axis: Axes, points: pl.DataFrame) -> None:
     plain_log_ticks(axis)
 
 
+def _monotone(curves: pl.DataFrame, facets: Facets, low: str, high: str) -> pl.DataFrame:
+    """``curves`` with bounds that rise with the share, as the times do: a later quantile is no earlier.
+
+    Rearranged bounds cover a monotone curve at least as well (Chernozhukov, Fernández-Val and Galichon,
+    Biometrika 96, 2009). Without it a wide interval of the slowest downloads reaches far to the left.
+    """
+    curve = ["kind", *(knob for knob in (facets.knob, *facets.rows[0], *facets.columns[0]))]
+    return curves.with_columns(
+        pl.col(low).cum_max().over(curve), pl.col(high).cum_min(reverse=True).over(curve)
+    )
+
+
+def _with_stuck(outcomes: pl.DataFrame, stuck: pl.DataFrame) -> pl.DataFrame:
+    """``outcomes`` with the share of clients that got nothing in the last minute, 0 where nobody knows."""
+    if stuck.is_empty():
+        return outcomes.with_columns(stuck=pl.lit(0.0))
+    keys = [name for name in stuck.columns if name != "stuck"]
+    joined = outcomes.join(stuck, on=keys, how="left", maintain_order="left")
+    return joined.with_columns(pl.col("stuck").fill_null(0.0))
+
+
 def _missing(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     """``outcomes``, with the failures that the curves, those of one metric, lack: a download that failed
     after its first byte is missing among last bytes alone.
@@ -176,16 +205,18 @@ def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
     """Extend the curves of :func:`_rest_failed`, and write the number of failures into a corner."""
-    lines, ends = [("failed", GREY)], [1.0]
+    both = (outcomes["stuck"] > 0).any()
+    lines, ends = [("failed | got nothing" if both else "failed", GREY)], [1.0]
     for level in facets.levels:
         colour, curve = facets.marks[level].colour, at_levels(curves, {facets.knob: level})
-        for failing in at_levels(outcomes, {facets.knob: level})["failure_share"]:
-            lines.append((share_text(failing), colour))
+        of_level = at_levels(outcomes, {facets.knob: level})
+        for failing, stuck in of_level.select("failure_share", "stuck").iter_rows():
+            lines.append((share_text(failing) + (f" | {share_text(stuck)}" if both else ""), colour))
             if not curve.is_empty():
                 ends.append(curve["share"][-1])
                 if not _rest_failed(curve, at_levels(outcomes, {facets.knob: level})).is_empty():
                     panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
-    if (outcomes["failure_share"] > 0).any():
+    if both or (outcomes["failure_share"] > 0).any():
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)
 
 
@@ -220,7 +251,7 @@ def _closeup(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if interval_s:
         notes.append(f"Vertical lines: {interval_s:g} s apart.")
     caption = source.caption(*notes)
-    figure = canvas(facets.width_in, 0.75 + 1.55 * len(CLOCKS) * len(facets.rows), caption)
+    figure = canvas(facets.width_in, 0.75 + 1.55 * len(CLOCKS) * len(facets.rows), caption, *notes)
     # The mean over networks has no seed.
     mean = pl.when(pl.col("seed").is_null()).then("share")
     things = {
@@ -248,14 +279,14 @@ FIGURES = (
         "ttfb_cdf",
         "Time to first byte",
         how_to_read("first"),
-        ("curves", "outcomes"),
+        ("curves", "outcomes", "measures"),
         partial(draw_metric, metric="ttfb"),
     ),
     PlanFigure(
         "ttlb_cdf",
         "Time to last byte",
         how_to_read("last"),
-        ("curves", "outcomes"),
+        ("curves", "outcomes", "measures"),
         partial(draw_metric, metric="ttlb"),
     ),
     PlanFigure(

@@ -295,6 +295,11 @@ def _cautions(machine: Machine) -> list[str]:
             f"vm.max_map_count is {machine.map_count_max:,}, below the kernel's own default of "
             f"{LEAST_MAP_COUNT:,}: {SYSTEM_CONFIGURATION}"
         )
+    if machine.autogroup:
+        cautions.append(
+            "kernel.sched_autogroup_enabled is 1: nice has no effect between sessions, so that other work "
+            "disturbs an emulation although it is niced; `sysctl kernel.sched_autogroup_enabled=0`"
+        )
     return cautions
 
 

@@ -22,7 +22,8 @@ class Machine:
 
     ``memory_bytes`` and ``available_bytes`` are those of a control group where it allows less than the
     machine has. ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
-    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used.
+    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used. With
+    ``autogroup`` the kernel shares cores between sessions before it looks at nice (sched(7)).
     """
 
     cores: int
@@ -37,6 +38,7 @@ class Machine:
     threads_max: int | None
     map_count_max: int | None
     overcommit: int | None
+    autogroup: bool
     kernel: str
     architecture: str
 
@@ -68,6 +70,7 @@ def read_machine(root: Path = Path("/")) -> Machine:
         threads_max=_number(kernel / "threads-max"),
         map_count_max=_number(root / "proc/sys/vm/max_map_count"),
         overcommit=_number(root / "proc/sys/vm/overcommit_memory"),
+        autogroup=_number(kernel / "sched_autogroup_enabled") == 1,
         kernel=platform.release(),
         architecture=platform.machine(),
     )

@@ -29,6 +29,7 @@ ROOMY = Machine(
     threads_max=10**5,
     map_count_max=65_530,
     overcommit=0,
+    autogroup=False,
     kernel="6.1.0-18-amd64",
     architecture="x86_64",
 )

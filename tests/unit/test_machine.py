@@ -24,6 +24,7 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
             "proc/sys/kernel/threads-max": "192730\n",
             "proc/sys/vm/max_map_count": "65530\n",
             "proc/sys/vm/overcommit_memory": "2\n",
+            "proc/sys/kernel/sched_autogroup_enabled": "1\n",
             "proc/mounts": "tmpfs /dev/shm tmpfs rw,nosuid,noexec,relatime 0 0\n",
             "dev/shm/.keep": "",
         },
@@ -31,7 +32,7 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
     machine = read_machine(tmp_path)
     assert (machine.memory_bytes, machine.available_bytes) == (24_684_092 * 1024, 20_000_000 * 1024)
     assert (machine.pid_max, machine.threads_max, machine.map_count_max) == (32_768, 192_730, 65_530)
-    assert (machine.overcommit, machine.shared_memory_executable) == (2, False)
+    assert (machine.overcommit, machine.shared_memory_executable, machine.autogroup) == (2, False, True)
     assert machine.thread_limit is not None and machine.thread_limit <= 32_768
     assert machine.shared_memory_bytes is not None and machine.shared_memory_bytes > 0
 
@@ -92,7 +93,7 @@ def test_the_least_limit_of_the_group_and_those_above_it_counts(tmp_path: Path, 
 
 def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     machine = read_machine(tmp_path)
-    assert machine.memory_bytes is None
+    assert machine.memory_bytes is None and not machine.autogroup
     assert machine.available_bytes is None
     assert machine.shared_memory_bytes is None
     assert machine.shared_memory_executable is None

@@ -35,6 +35,10 @@ PAGES_BYTES = 5_000_000
 """Summary, figures and page of an experiment: 1.6 to 4 MB."""
 
 
+UNCHECKED = "whether patches apply and tor takes the options: its build shows it, before the first run"
+"""What a plan whose tor is still to be built does not say."""
+
+
 def build_seconds(tors: Iterable[TorSource]) -> float:
     """The time that builds of ``tors`` take."""
     return sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in tors)

@@ -32,7 +32,7 @@ from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.pipeline.checks import is_rule, require_experiment_name
-from torsweep.pipeline.costs import Costs, Slots, build_seconds
+from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds
 from torsweep.pipeline.made_with import other_torsweep
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
@@ -55,6 +55,8 @@ CONTINUES = "the same command continues from what is complete"
 WARNING = "torsweep: warning: "
 _PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
+SLOWER = 2
+"""How many times as long runs may take on another machine; beside other work, still longer."""
 TRUST = 0.05
 """The weight of the estimate made before the start, as a share of all runs."""
 
@@ -211,6 +213,8 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
             if not workflow.dryrun:
                 raise
             _say(str(lack))
+        if workflow.dryrun:
+            _say(f"not checked: {UNCHECKED}")
     for (name, engine, era), jobs in kinds.items():
         networks = [job.wildcards.network for job in jobs]
         if workflow.dryrun and (lack := lacking(engine, builds=False)):
@@ -242,8 +246,10 @@ def announcement(
             instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
     runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
-    word = "at most" if find_engine(engine).real_time else "about"
-    return f"{runs}: {word} {rounded_duration(costs.seconds)} {slots.text}, {costs.room(RESULTS)}{instead}"
+    takes = f"at most {rounded_duration(costs.seconds)}"
+    if not find_engine(engine).real_time:
+        takes = f"about {rounded_duration(costs.seconds)} to {rounded_duration(SLOWER * costs.seconds)}"
+    return f"{runs}: {takes} {slots.text}, {costs.room(RESULTS)}{instead}"
 
 
 def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> Costs:

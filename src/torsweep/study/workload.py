@@ -24,7 +24,7 @@ from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError, ToolMissing
 from torsweep.formats.files import read_json
 from torsweep.home import CHECKOUT
-from torsweep.pipeline.costs import Costs, Slots, build_seconds
+from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.change import EVERYONE, AnyChange, same_download_confidence
@@ -271,6 +271,8 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
         require_buildable(plan.missing)
     except ToolMissing as lack:
         yield f"missing   {lack}"
+    if plan.missing:
+        yield f"unchecked {UNCHECKED}"
     each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
     runs, finished = SIDES * networks, _finished(play, experiment)
     measured = rounded_duration(experiment.measured / SECOND_NS)
