@@ -96,7 +96,7 @@ class Source:
         return [kind for kind in KIND_NAMES if kind in found]
 
     def clients_stalled(self) -> pl.DataFrame:
-        """The share ``stuck`` of clients of a ``kind`` without a byte in the last minute, by level of knob."""
+        """The share ``stuck`` of clients of a ``kind`` without a byte in the last minute, by variant."""
         found = self.summary("measures").filter(measure="clients_stalled")
         return found.select(*self.provenance.knobs, kind="group", stuck="mean").drop_nulls()
 

@@ -68,11 +68,10 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         metric += AFTER_COMMAND
     public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()
-    points = source.summary("curves").filter(metric=metric)
+    points = _monotone(source.summary("curves").filter(metric=metric), facets)
     outcomes = _missing(points, source.summary("outcomes"))
     paired = points["paired_low_s"].is_not_null().any()
     low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
-    points = _monotone(points, facets, low, high)
     about_bands = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
     about_bands = about_bands if paired else source.band_note()
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
@@ -89,12 +88,10 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         return nothing(
             f"In a network, no download got its {_byte(metric)} in the measured time", points, caption
         )
-    thin = [f"Thick: mean. {source.band_note()}"] if source.few and len(source.provenance.seeds) > 1 else []
     stuck = source.clients_stalled()
-    got_nothing = [_STUCK] * bool(stuck.filter(pl.col("kind").is_in(kinds), pl.col("stuck") > 0).height)
-    notes = [*left_out, *thin, *got_nothing]
-    caption = " ".join([caption, *got_nothing])
-    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption, *notes)
+    left_out += [_STUCK] * bool(stuck.filter(pl.col("kind").is_in(kinds), pl.col("stuck") > 0).height)
+    height_in = 0.75 + _ROW_IN * len(kinds) * len(facets.rows)
+    figure = canvas(facets.width_in, height_in, caption, *_thin(source), *left_out)
     things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
@@ -112,8 +109,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
         kind = kinds[list(things).index(panel.thing)]
         own = at_levels(things[panel.thing], panel.levels)
         there = public.filter(tells_of(kind))
-        failed = _with_stuck(outcomes.filter(kind=kind), stuck)
-        _finish(facets, panel, own, at_levels(failed, panel.levels), there)
+        _finish(facets, panel, own, at_levels(_with_stuck(outcomes, stuck, kind), panel.levels), there)
         if own.is_empty():
             say_nothing_is_here(
                 panel.axis, f"in a network, no download got\nits {_byte(metric)} in the measured time"
@@ -163,20 +159,28 @@ def _limit(axis: Axes, points: pl.DataFrame) -> None:
     plain_log_ticks(axis)
 
 
-def _monotone(curves: pl.DataFrame, facets: Facets, low: str, high: str) -> pl.DataFrame:
+def _thin(source: Source) -> list[str]:
+    """What thick and thin lines are, where there are both."""
+    return [f"Thick: mean. {source.band_note()}"] * (source.few and len(source.provenance.seeds) > 1)
+
+
+def _monotone(curves: pl.DataFrame, facets: Facets) -> pl.DataFrame:
     """``curves`` with bounds that rise with the share, as the times do: a later quantile is no earlier.
 
     Rearranged bounds cover a monotone curve at least as well (Chernozhukov, Fernández-Val and Galichon,
     Biometrika 96, 2009). Without it a wide interval of the slowest downloads reaches far to the left.
     """
-    curve = ["kind", *(knob for knob in (facets.knob, *facets.rows[0], *facets.columns[0]))]
+    curve = ["kind", facets.knob, *facets.rows[0], *facets.columns[0]]
     return curves.with_columns(
-        pl.col(low).cum_max().over(curve), pl.col(high).cum_min(reverse=True).over(curve)
+        pl.col("low_s", "paired_low_s").cum_max().over(curve),
+        pl.col("high_s", "paired_high_s").cum_min(reverse=True).over(curve),
     )
 
 
-def _with_stuck(outcomes: pl.DataFrame, stuck: pl.DataFrame) -> pl.DataFrame:
-    """``outcomes`` with the share of clients that got nothing in the last minute, 0 where nobody knows."""
+def _with_stuck(every: pl.DataFrame, stuck: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """The outcomes of ``kind`` with the share of its clients that got nothing in the last minute, 0 where
+    nobody knows."""
+    outcomes = every.filter(kind=kind)
     if stuck.is_empty():
         return outcomes.with_columns(stuck=pl.lit(0.0))
     keys = [name for name in stuck.columns if name != "stuck"]

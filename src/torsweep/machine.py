@@ -22,8 +22,8 @@ class Machine:
 
     ``memory_bytes`` and ``available_bytes`` are those of a control group where it allows less than the
     machine has. ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
-    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used. With
-    ``autogroup`` the kernel shares cores between sessions before it looks at nice (sched(7)).
+    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used.
+    With ``autogroup`` the kernel shares cores between sessions before it looks at nice (sched(7)).
     """
 
     cores: int

@@ -170,8 +170,8 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     monkeypatch.setattr(hooks, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed"))
     said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
-        "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min to 41 h 36 min on 2 cores,"
-        " 13.3 GB of memory, 5.9 GB of disk;"
+        "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min to"
+        " 41 h 36 min on 2 cores, 13.3 GB of memory, 5.9 GB of disk;"
         " engine=cellsim takes about 4 min"
     )
 
