@@ -209,10 +209,10 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
         try:
             require_buildable(builds)
-        except ToolMissing as lack:
+        except ToolMissing as needed:
             if not workflow.dryrun:
                 raise
-            _say(str(lack))
+            _say(str(needed))
         if workflow.dryrun:
             _say(f"not checked: {UNCHECKED}")
     for (name, engine, era), jobs in kinds.items():
