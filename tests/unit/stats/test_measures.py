@@ -17,7 +17,7 @@ from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS
 from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
-from torsweep.stats.measures.summary import MEASURES, numbers_of_runs
+from torsweep.stats.measures.summary import measures_of, numbers_of_runs
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import measured_downloads
 from torsweep.stats.streams.medians import run_quantiles
@@ -35,7 +35,7 @@ def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> 
 
 def test_relays_together_are_used_as_their_rates_weigh():
     used = pl.DataFrame({"bytes_out": [100, 150], "most_bytes": [100, 300]})
-    assert used.select(MEASURES["utilisation_total"].number).item() == pytest.approx(250 / 400)
+    assert used.select(measures_of()["utilisation_total"].number).item() == pytest.approx(250 / 400)
 
 
 def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
@@ -208,7 +208,7 @@ def test_errors_are_told_apart_by_where_they_came():
     reasons = ["circuit: no circuit", "stream: stream closed", "timeout: time limit"]
     assert sorted(errors_by_reason(analysis)["group"]) == reasons
     assert errors(analysis)["of"].unique().to_list() == [5]
-    share = analysis.once(downloads).select(MEASURES["download_errors"].number)
+    share = analysis.once(downloads).select(measures_of()["download_errors"].number)
     assert share.item() == pytest.approx(3 / 5)
 
 
@@ -218,8 +218,8 @@ def test_fairness_is_between_clients_and_not_between_downloads():
     rows += [{"client": "web3", "bytes_got": None, "observed_us": 10}]
     goodputs = clients(_downloads(*rows))
     assert sorted(goodputs["goodput"]) == [1.0, 3.0]
-    assert goodputs.select(MEASURES["jain_index"].number).item() == pytest.approx(16 / 20)
-    assert goodputs.select(MEASURES["decile_ratio"].number).item() == pytest.approx(2.8 / 1.2)
+    assert goodputs.select(measures_of()["jain_index"].number).item() == pytest.approx(16 / 20)
+    assert goodputs.select(measures_of()["decile_ratio"].number).item() == pytest.approx(2.8 / 1.2)
 
 
 def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count():
@@ -259,7 +259,7 @@ def test_what_runs_do_not_record_is_left_out(experiment, tmp_path):
     recorded = {"downloads", "progress_of_clients", "clients", "utilisations", "relay_seconds"}
     left = {
         name
-        for name, measure in MEASURES.items()
+        for name, measure in measures_of().items()
         if measure.rows.__name__ in recorded and "outbuf_bytes" not in measure.number.meta.root_names()
     }
     assert {"goodput_median", "jain_index", "queued_cells_p90"} < left

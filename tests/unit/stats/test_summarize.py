@@ -54,7 +54,7 @@ def test_files_are_whole_and_the_same_each_time(summary, tmp_path):
 def test_the_same_tables_give_the_same_summary(tables, experiment, summary):
     again = analyse(tables, experiment)
     for name in ("medians", "stairs", "claims"):
-        assert_frame_equal(statistics()[name].frame(again), summary[name])
+        assert_frame_equal(statistics("refill_sweep")[name].frame(again), summary[name])
 
 
 OF_ALL_KINDS = (
