@@ -109,6 +109,10 @@ def compared(
 ) -> Comparison:
     """What a comparison of the runs of these seeds says, one ``side`` spoilt; ``folder`` is scratch."""
     directories = []
+    if spoil is not None:
+        # A run names its network by the way from one to the other.
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+        (folder / "runs/networks").symlink_to((runs / "networks").resolve())
     for seed in seeds:
         for level in (BASELINE, CANDIDATE):
             key = experiment().variant(f"{KNOB}={level}").key
