@@ -227,7 +227,6 @@ def _tarball(folder: Path) -> None:
 _SAMPLE = ("network", "sample", "{in}/net.yaml", "--seed", "1", "--out", "{out}")
 _DESCRIBE = ("network", "describe", "{in}/network")
 _CHECK = ("config", "check", "{in}/experiment.yaml")
-_DRAW = ("draw", "{in}/summaries", "{out}")
 _OTHER = ("other YAML", "{in}/experiment.yaml", "{out}")
 _COLLECT = ("collect", f"{{in}}/{RUN_NAME}", "{out}")
 _SUMMARIZE = ("summarize", "{in}/tables", "{out}")
@@ -293,10 +292,6 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         Target("tables of a plan", "tables/streams.parquet", PARQUET, _SUMMARIZE, _plan),
     ),
     "CSV": (_bandwidth("tiles.csv"),),
-    "summary": tuple(
-        Target(name, f"summaries/{name}", ("word",), _DRAW, _plan)
-        for name in ("curves.csv", "outcomes.csv", "measures.csv", "measure_differences.csv")
-    ),
     "text": (
         _latency("matrix.txt"),
         _latency("matrix.gz", BYTES),

@@ -31,12 +31,9 @@ from torsweep.ending import exit_code_of
 from torsweep.engines.tools import find_own_program
 from torsweep.formats.archives import unpack_tarball
 from torsweep.formats.yaml_file import parse_other_yaml
-from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
-from torsweep.stats.statistic import PLAN_FILE
 from torsweep.stats.summarize import make_summary
-from torsweep.storage import CHECKSUMS, with_checksums
 
 MORE_EXAMPLES = "FUZZ_EXAMPLES"
 VALUES: tuple[Any, ...] = (
@@ -142,17 +139,6 @@ def _summarize(tables: str, out: str) -> None:
     make_summary(PlanTables.open(Path(tables)), load_experiment("refill_sweep"), Path(out))
 
 
-def _draw_edited(summaries: str, out: str) -> None:
-    """Draw figures of a summary that somebody has edited, and whose checksums are right again."""
-    work = Path(out).parents[1] / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(summaries, work)
-    plan = json.loads((work / PLAN_FILE).read_text())
-    (work / PLAN_FILE).write_text(json.dumps(with_checksums(plan, work, plan.pop(CHECKSUMS))))
-    for name in ("ttlb_cdf", "measures"):
-        draw_figure(name, work, Path(out) / name)
-
-
 def _run_cellsim(inputs: str, out: str) -> None:
     """``cellsim run`` on a copy of the damaged run: what it writes does not stand among the inputs."""
     work = Path(out).parents[1] / "work"
@@ -168,7 +154,6 @@ def _run_cellsim(inputs: str, out: str) -> None:
 FUNCTIONS: dict[str, Callable[[str, str], object]] = {
     "collect": lambda run, out: collect([Path(run)], Path(out), network="tiny"),
     "summarize": _summarize,
-    "draw": _draw_edited,
     "other YAML": lambda file, _: parse_other_yaml(Path(file).read_bytes(), Path(file)),
     "unpack": lambda tarball, out: unpack_tarball(Path(tarball), Path(out)),
     "cellsim": _run_cellsim,
