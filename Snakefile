@@ -28,7 +28,7 @@ min_version("9.1")
 OUTER_TARGET = workflow.default_target
 
 # What rules wait for, and what their commands are told.
-paths = Paths(config, planning=workflow.dryrun)
+paths = Paths(config, planning=lambda: workflow.dryrun)
 arguments = Arguments(paths)
 
 # torsweep and cellsim are those of the environment that Snakemake runs in. Braces of the shell are doubled,

@@ -140,7 +140,7 @@ class Arguments:
         try:
             return version_of(wildcards.engine, tuple(keys.values()))
         except ToolMissing:
-            if not self._paths.planning:
+            if not self._paths.planning():
                 raise
             return "not here"
 

@@ -87,11 +87,11 @@ class Paths:
     """The files of this folder's experiments under one set of overrides.
 
     Methods that take ``wildcards`` are input functions of rules; they read the attributes that the paths of
-    the results tree give (experiment, engine, era, network, plan, seed, variant). With ``planning``, nothing
+    the results tree give (experiment, engine, era, network, plan, seed, variant). Where ``planning``, nothing
     will run, and an engine that cannot run here is planned as any.
     """
 
-    def __init__(self, config: Mapping[str, Any], *, planning: bool = False) -> None:
+    def __init__(self, config: Mapping[str, Any], *, planning: Callable[[], bool] = lambda: False) -> None:
         self.planning = planning
         if RESULTS.exists() and not RESULTS.is_dir():
             raise OutputError(f"{RESULTS}: is no folder; results go there")
@@ -179,7 +179,7 @@ class Paths:
             require_fitting_networks(experiment, plan.name)
             return asked
         choice = choose_engine(self.overrides.engine, experiment.engines)
-        if not self.planning:
+        if not self.planning():
             require_engine(choice.engine)
         require_knobs(choice.engine, plan.baseline)
         require_fitting_networks(experiment, plan.name)
