@@ -48,7 +48,7 @@ def with_values(population: Population, path: Path) -> Population:
     ):
         values = {name: _number(value) for name, value in row.items()}
         try:
-            relays.append(kind.validate_python(tuple(relay._replace(**values))))
+            relays.append(kind.validate_python(tuple({**relay._asdict(), **values}.values())))
         except ValidationError as error:
             name = PopulationRelay._fields[int(error.errors()[0]["loc"][0])]
             problem, key = "is no number in range", f"row {number}, {name}"

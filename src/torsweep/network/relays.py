@@ -268,7 +268,8 @@ _BEST_DEVIATIONS = 2
 
 def _best_over_usual(share: float) -> Fraction:
     """The best rate of the relay at quantile ``share`` of :data:`_RATE_DEVIATIONS`, over its mean."""
-    deviation = np.interp(share, *zip(*_RATE_DEVIATIONS, strict=True))
+    quantiles, deviations = np.transpose(_RATE_DEVIATIONS)
+    deviation = float(np.interp(share, quantiles, deviations))
     return 1 + _BEST_DEVIATIONS * Fraction(f"{deviation:.6f}")
 
 

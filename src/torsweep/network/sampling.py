@@ -186,13 +186,13 @@ def source_path(source: InputSource, folder: Path, file_name: str) -> Path:
             raise InputError("no such file", file=path, accepted=f"a {file_name}")
         return path
     named = (find(folder / f"{source.name}{each}") for each in dict.fromkeys((suffix, ".csv")))
-    path = next((path for path in named if path.is_file()), None)
-    if path is None:
+    found = next((path for path in named if path.is_file()), None)
+    if found is None:
         names = ", ".join(file.stem for file in find_all(folder, f"*{suffix}"))
         accepted = names or f"start torsweep where {folder} is, or give {{file: PATH}}"
         problem = f"there is no table of this name under {folder}"
         raise InputError(problem, key=folder.name, value=source.name, accepted=accepted)
-    return path
+    return found
 
 
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, places: PlacesOf) -> tuple[Relay, ...]:
