@@ -383,8 +383,9 @@ def _group_downloads(
     return streams, run_quantiles(streams, analysis.knobs, clients)
 
 
-_KINDS_OF: Mapping[str, Sequence[MeasuredKind]] = {**{kind: (kind,) for kind in MEASURED_KINDS}, **GROUPS}
+_KINDS_OF: list[tuple[str, Sequence[MeasuredKind]]] = [
+    *((kind, (kind,)) for kind in MEASURED_KINDS),
+    *GROUPS.items(),
+]
 
-_GROUP_DOWNLOADS = {
-    name: partial(_group_downloads, name=name, kinds=kinds) for name, kinds in _KINDS_OF.items()
-}
+_GROUP_DOWNLOADS = {name: partial(_group_downloads, name=name, kinds=kinds) for name, kinds in _KINDS_OF}
