@@ -180,6 +180,8 @@ def host_programs(
 ) -> Iterator[HostProgram]:
     """Each program of ``run`` on each of its hosts; ``zero_s`` is the run's start by the clock of hosts,
     seconds since 1970. InputError for a program that is not found here."""
+    if not run.programs.programs:
+        return
     folder = run_directory / run.programs.folder
     values = {
         "socks_port": str(PROGRAM_SOCKS_PORT),

@@ -36,7 +36,9 @@ def test_provenance_and_readme_say_how_to_make_it_again(published):
     readme = (published / "README.md").read_text()
     command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1 'warm_up=10 s'"
     assert f"snakemake --cores 8 publish --config experiment=refill_sweep {command} 'measured=60 s'" in readme
-    assert re.search(r"To make it again with torsweep \S+, in the folder `study`:", readme)
+    assert re.search(
+        r"To make it again with torsweep \S+ \(another one says so\), in the folder `study`:", readme
+    )
 
 
 def test_the_same_results_give_the_same_folder(plan, published, tmp_path):

@@ -18,7 +18,7 @@ def test_check_says_what_each_file_is(torsweep):
 
 
 def test_check_says_what_the_names_of_levels_stand_for(torsweep, tmp_path):
-    text = Path("experiments/refill_sweep/experiment.yaml").read_text()
+    text = Path("experiments/nagle/experiment.yaml").read_text()
     file = tmp_path / "mine" / "experiment.yaml"
     file.parent.mkdir()
     file.write_text(f"{text}\ntors: {{new: {{git: ../tor}}}}\noptions: {{dns: {{torrc: {{CacheDNS: 0}}}}}}\n")

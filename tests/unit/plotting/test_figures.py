@@ -149,7 +149,8 @@ def test_the_same_modules_draw_other_knobs(plan_of, experiment, plan, name):
     assert "t-interval" not in caption
     titles = [axis.get_title() for axis in figure.axes]
     if name not in ("differences", "clients_without_progress"):
-        assert {"loads": "load 0.5", "geometry": "Atlas 2023"}.get(plan, "EWMA") in titles
+        expected = {"loads": "load 0.5", "geometry": "Atlas 2023"}.get(plan, "EWMA")
+    assert any(title.startswith(expected) for title in titles)
     assert ("aligned" in caption) == (plan == "aligned_phases")
 
 

@@ -49,9 +49,11 @@ def running(*ended: bool) -> SimpleNamespace:
 
     # This process stands in for a tor.
     places = [SimpleNamespace(name="relay1")]
-    layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9), folder=Path("processes"), places=places)
+    run = run_spec(duration_ns=60 * 10**9)
+    layout = SimpleNamespace(run=run, folder=Path("processes"), places=places, network=None)
     return SimpleNamespace(
         layout=layout,
+        identities=SimpleNamespace(relays={}),
         followers={},
         children={"relay1": SimpleNamespace(handle=SimpleNamespace(pid=os.getpid()))},
         tally=None,
