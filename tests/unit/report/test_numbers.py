@@ -136,7 +136,7 @@ def without_progress(downloads: pl.DataFrame) -> float:
 
 
 def said(page: str, measure: str) -> float | None:
-    """The change beside ``measure`` in the page's table: a part, of points and per cents; None without a row."""
+    """The change beside ``measure`` in the page's table, as a part of 1; None without a row."""
     row = page.partition(f">{measure}</th>")[2].partition("</tr>")[0]
     cell = re.match(r"\s*([+−]?[\d.]+)\s(?:%|points)", re.sub("<[^>]*>", "", row))
     return float(cell[1].replace("−", "-")) / 100 if cell else None
