@@ -45,5 +45,5 @@ def analysis_of(
     seeds: Sequence[int] = (1,),
 ) -> Analysis:
     """An analysis in which ``known`` are the results that claims ask for, by what works them out."""
-    provenance = SimpleNamespace(knobs=dict(knobs), seeds=list(seeds))
+    provenance = SimpleNamespace(knobs=dict(knobs), seeds=list(seeds), experiment="")
     return Analysis(SimpleNamespace(provenance=provenance), baseline, 0.05, known=dict(known))  # type: ignore[arg-type]

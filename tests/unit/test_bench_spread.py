@@ -101,7 +101,7 @@ def test_the_model_is_compared_with_itself_and_with_a_change(tmp_path, monkeypat
     out = tmp_path / "promise.csv"
     change = ("--networks", "8", "--change", "scheduler=kist_100ms")
     model_pairs(["promise", "ci", *short, *change, "--out", str(out)])
-    row = next(pl.read_csv(out).filter(measure="web, ttfb").iter_rows(named=True))
+    row = next(pl.read_csv(out).filter(measure="web, paired_ttfb").iter_rows(named=True))
     assert (row["of"], row["networks"], row["measured_s"]) == (2, 8, 40)
     # The change is larger than what is promised, and both comparisons show it.
     assert 0 < row["promised"] < row["change_mean"] and row["shown"] == 2

@@ -31,7 +31,7 @@ def planned():
     for name in experiment_names():
         try:
             files[name] = paths.targets(name)
-        except TorsweepError as error:
+        except (TorsweepError, SystemExit) as error:
             files[name] = str(error)
     return files
 
