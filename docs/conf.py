@@ -23,6 +23,7 @@ include_patterns = [
     "docs/*.md",
     "docs/**/*.md",
     "experiments/*/README.md",
+    "experiments/*/reference.md",
     "patches/*/README.md",
     "topologies/*.md",
     "bench/results/*.md",
@@ -51,7 +52,7 @@ def sections() -> Iterator[tuple[str, list[str]]]:
     for part in re.split(r"\n(?=\*\*|## )", text)[1:]:
         heading = part.splitlines()[0].strip("*# ")
         yield heading, [_page(ROOT / "docs" / link) for link in _LINK.findall(part)]
-    yield "Experiments", [_page(file) for file in sorted((ROOT / "experiments").glob("*/README.md"))]
+    yield "Experiments", [_page(file) for file in sorted((ROOT / "experiments").glob("*/[Rr]*.md"))]
     patches = sorted((ROOT / "patches").glob("*/README.md"))
     yield "The project", ["CONTRIBUTING", "CHANGELOG", *map(_page, patches)]
     yield (
