@@ -18,7 +18,8 @@ from torsweep.study.new import new_study
 def test_a_new_folder_is_a_target_and_is_listed_with_its_question(tmp_path):
     workspace = workspace_with_pair(tmp_path)
     jobs = workspace.planned_jobs("pair", config=("engine=cellsim",))
-    assert jobs == {"sample_network": 1, "run": 2, "collect_tables": 1, "summarize": 1, "draw_figure": 1}
+    made = {"sample_network": 1, "run": 2, "collect_tables": 1, "summarize": 1}
+    assert jobs == {**made, "draw_figure": 1, "report_plan": 1}
     published = workspace.planned_jobs("publish", config=("engine=cellsim", "network=ci", "replicates=1"))
     assert published["bundle_plan"] > 1
     listed = workspace.snakemake("--list-target-rules", config=("engine=cellsim",))
