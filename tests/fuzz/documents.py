@@ -255,7 +255,7 @@ def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT) -> Target:
 
 
 def _plain_yaml(folder: Path) -> None:
-    shutil.copy(EXPERIMENTS / "starvation" / "experiment.yaml", folder)
+    shutil.copy(EXPERIMENTS / "latency_breakdown" / "experiment.yaml", folder)
 
 
 def _experiment(name: str) -> Target:
@@ -269,8 +269,8 @@ _STREAMS = f"{RUN_NAME}/streams.parquet"
 TARGETS: dict[str, tuple[Target, ...]] = {
     "YAML": (
         Target("network", "net.yaml", DOCUMENT, _SAMPLE, _network_yaml, NETWORK_FILE),
-        _experiment("refill_sweep"),
-        _experiment("starvation"),
+        _experiment("nagle"),
+        _experiment("latency_breakdown"),
         Target("lines", "experiment.yaml", (*LINES, "nest", "nest"), _CHECK, _plain_yaml),
         Target("other", "experiment.yaml", (*LINES, "nest"), _OTHER, _plain_yaml),
     ),

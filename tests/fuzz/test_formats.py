@@ -240,7 +240,7 @@ def test_no_damage_breaks_a_command(folder: Path, name: str, capfd: Any) -> None
 
 @pytest.mark.parametrize("value", [{"a": 1}, [[None]], "x"])
 def test_no_key_of_an_experiment_breaks_a_command_whatever_its_value(folder, capfd, value) -> None:
-    (target,) = (each for each in TARGETS["YAML"] if each.name == "refill_sweep")
+    (target,) = (each for each in TARGETS["YAML"] if each.name == "nagle")
     place, whole = made(folder, "YAML", target)
     document = json.loads(whole)
     at = {key if isinstance(key, str) else id(holder): (holder, key) for holder, key in _places(document)}
