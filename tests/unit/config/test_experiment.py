@@ -110,7 +110,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ),
         ({"era": 1999}, "era: is not accepted, got '1999'; accepted: '2012', '2019' or"),
         ({"engines": ["foo"]}, "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation"),
-        ({"figures": ["foo"]}, "figures[0]: is no figure, got 'foo'; accepted: "),
+        ({"figures": ["foo"]}, "figures[0]: is no figure, got 'foo'; accepted: clients_without"),
         ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),
         ({"knobs.refill_interval": ["1s", "1000ms"]}, "knobs.refill_interval: means the same as the level"),
         ({"knobs.refil_intervall": ["10ms"]}, "knobs.refil_intervall: unknown knob (did you mean"),
