@@ -64,7 +64,7 @@ def _number(text: object) -> object:
 
 
 @dataclass(frozen=True)
-class RoundTrips:
+class RoundTripTable:
     """Round trips between hosts and groups of hosts: ``matrix_us`` (names, names), int32."""
 
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ class RoundTrips:
         return of_kind
 
 
-def read_round_trips(path: Path) -> RoundTrips:
+def read_round_trips(path: Path) -> RoundTripTable:
     """The table in ``path``: a line for each two hosts or groups, ``from,to,rtt_ms``.
 
     A host is named as in network.json (``web1``), a group as its hosts without their numbers. What a host has
@@ -110,7 +110,7 @@ def read_round_trips(path: Path) -> RoundTrips:
         given[one, other] = given[other, one] = rtt_us
     names = tuple(sorted({name for pair in given for name in pair}))
     matrix = np.array([[_between(given, one, other, path) for other in names] for one in names], np.int32)
-    return RoundTrips(names, matrix, path)
+    return RoundTripTable(names, matrix, path)
 
 
 def _between(given: dict[tuple[str, str], int], one: str, other: str, path: Path) -> int:
