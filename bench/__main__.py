@@ -3,7 +3,7 @@
     python -m bench [--out bench/results/speed.json] [--rounds 3]
 
 In: the network configuration ``paper``, and the experiment ``refill_sweep``. Out: one JSON file with the
-machine, and the same as a table in Markdown beside it. Sizes and variants take turns in each round, so a
+machine; the same is printed as a table. Sizes and variants take turns in each round, so a
 machine that slows down slows all of them; each figure is the median over rounds, but for sampling at tenfold
 size, which is measured once.
 

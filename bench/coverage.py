@@ -1,10 +1,11 @@
 """How often intervals miss, at the levels of verdicts, with skewed values and with several looks.
 
-    python -m bench.coverage [--out bench/results/coverage.md] [--medians medians.csv]
+    python -m bench.coverage [--out bench/results/coverage.csv] [--medians medians.csv]
 
 In: distributions of a network's value; with ``--medians``, a sweep's medians.csv, whose logarithms of ratios
 to the baseline are drawn from with replacement: all of web and of bulk clients, each scaled to one spread,
-and the most skewed contrast alone. Out: tables in Markdown. The numbers depend on the arguments alone.
+and the most skewed contrast alone. Out: two CSV files, of single intervals and, beside it (``_looks``), of
+studies with several looks. The numbers depend on the arguments alone.
 
 Compared with Student's t are the bootstrap-t (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
 section 12.5) and a test of sign flips, whose interval misses where it rejects the true mean.
@@ -22,10 +23,10 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from bench.writing import write_rows
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import bonferroni
 from torsweep.stats.streams.differences import paired
-from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 NETWORK_COUNTS, CONFIDENCES = (3, 4, 6, 8, 12, 24), (0.95, 0.9875, 0.99375)
@@ -114,41 +115,44 @@ def studies_that_show(draw: Draw, looks: Sequence[int]) -> float:
     return float(shown.mean())
 
 
-def page(draws: dict[str, Draw]) -> str:
-    """The tables."""
-    lines = [
-        "# Coverage of intervals",
-        "",
-        "By `python -m bench.coverage`. Percent of sweeps whose interval misses the mean:",
-    ]
-    lines += ["t, above + below; bootstrap-t (its width as a multiple of t's); sign flips.", ""]
-    lines += ["| values | networks |" + "".join(f" {100 * level:g} % |" for level in CONFIDENCES)]
-    lines += ["|---" * (2 + len(CONFIDENCES)) + "|"]
-    for (name, draw), networks in product(draws.items(), NETWORK_COUNTS):
-        cells = []
-        for level in CONFIDENCES:
-            above, below = missed_by_t(draw, networks, level)
-            boot, width, flips = missed_by_resampling(draw, networks, level)
-            boot_text = f"{100 * boot:.1f} (×{width:.2f})" if width < 100 else "no interval"
-            cells.append(f"{100 * above:.2f} + {100 * below:.2f}; {boot_text}; {100 * flips:.1f}")
-        lines.append(f"| {name} | {networks} | {' | '.join(cells)} |")
-    lines += ["", f"Percent of {AA_STUDIES:,} A/A studies that show anything on any of {LINES} lines:", ""]
-    symmetric = {name: draw for name, draw in draws.items() if name == "normal"}
-    symmetric["t, 5 degrees"] = lambda generator, shape: generator.standard_t(5, shape)
-    lines += ["| looks |" + "".join(f" {name} |" for name in symmetric), "|---" * (1 + len(symmetric)) + "|"]
+def missed(draws: dict[str, Draw]) -> Iterator[dict[str, object]]:
+    """A row for each distribution, number of networks and confidence: percent of sweeps whose interval misses
+    the mean, and the width of the bootstrap-t as a multiple of t's; empty where it has no interval."""
+    for (name, draw), networks, level in product(draws.items(), NETWORK_COUNTS, CONFIDENCES):
+        above, below = missed_by_t(draw, networks, level)
+        boot, width, flips = missed_by_resampling(draw, networks, level)
+        yield {
+            "values": name,
+            "networks": networks,
+            "confidence": f"{100 * level:g}",
+            "t_above": f"{100 * above:.2f}",
+            "t_below": f"{100 * below:.2f}",
+            "bootstrap_t": f"{100 * boot:.1f}" if width < 100 else "",
+            "bootstrap_t_width": f"{width:.2f}" if width < 100 else "",
+            "sign_flips": f"{100 * flips:.1f}",
+        }
+
+
+def with_looks() -> Iterator[dict[str, object]]:
+    """A row for each sequence of looks: percent of A/A studies that show anything."""
+    normal = distributions(None)["normal"]
     for looks in LOOKS:
-        cells = [f"{100 * studies_that_show(draw, looks):.1f}" for draw in symmetric.values()]
-        lines.append(f"| {', '.join(map(str, looks))} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+        tailed = studies_that_show(lambda generator, shape: generator.standard_t(5, shape), looks)
+        yield {
+            "looks": " ".join(map(str, looks)),
+            "normal": f"{100 * studies_that_show(normal, looks):.1f}",
+            "t_of_5_degrees": f"{100 * tailed:.1f}",
+        }
 
 
 def main() -> None:
-    """Measure, and write the tables."""
+    """Measure, and write the files."""
     parser = argparse.ArgumentParser(description="Measure how often intervals miss.")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/coverage.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/coverage.csv")
     parser.add_argument("--medians", type=Path, help="medians.csv of a plan main of refill_sweep")
     arguments = parser.parse_args()
-    write_text(arguments.out, page(distributions(arguments.medians)))
+    write_rows(arguments.out, missed(distributions(arguments.medians)))
+    write_rows(arguments.out.with_stem(f"{arguments.out.stem}_looks"), with_looks())
 
 
 if __name__ == "__main__":

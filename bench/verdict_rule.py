@@ -1,18 +1,21 @@
 """How often the verdict of `torsweep compare` is wrong, and what it shows: lines by themselves, and whole
 pages.
 
-    python -m bench.verdict_rule [--out bench/results/verdict_rule.md]
+    python -m bench.verdict_rule [--out bench/results/verdict_rule.csv]
 
 In: made values of networks, normal or with heavy tails, whose standard deviation differs between studies as
 :data:`torsweep.stats.inference.moderation.BETWEEN_STUDIES` says and is known from an earlier study of a few
-networks. Out: tables in Markdown: of a line at 1 % by a t-interval and by the moderated one, and of pages
-with the lines of a comparison of web clients and large downloads. The numbers depend on nothing else.
+networks. Out: two CSV files: of a line at 1 % by a t-interval and by the moderated one, and beside it
+(``_pages``) of pages with the lines of a comparison of web clients and large downloads. The numbers depend on
+nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +23,20 @@ import numpy.typing as npt
 from scipy import special
 
 from bench.coverage import ROOT
+from bench.writing import write_rows
 from torsweep.stats.claims.change import (
     BESIDE,
     ERROR_SHARES,
-    NOTHING,
-    SHARE_MEASURES,
     same_download_confidence,
 )
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.inference.moderation import BETWEEN_STUDIES, EFFECT_VARIES, freedom
-from torsweep.storage import write_text
 
 SEED = 20_260_102
 STUDIES, PAGES = 40_000, 10_000
+KNOWN = 4
+"""Networks of the study from which the spread is known."""
 SAME, SLOW = 4, 12
 """Lines of the same download of web clients and large downloads, and lines beside them."""
 LOOKS = ((3,), (4,), (8,), (8, 16), (3, 6))
@@ -104,19 +107,21 @@ def shown(low: Numbers, high: Numbers) -> npt.NDArray[np.bool_]:
     return (low > 0) | (high < 0)
 
 
-def lines(known: int) -> list[str]:
-    """A table of single lines at 1 %, by networks and case."""
-    rows = ["| networks | what happens | plain t, % shown | moderated, % shown | moderated, % covered |"]
-    rows.append("|---|---|---|---|---|")
-    for networks in (3, 4, 5, 8):
-        for case in CASES:
-            values, before = drawn(case, STUDIES, networks, known)
-            plain, low_high = bounds(values, 0.99, None), bounds(values, 0.99, before, known)
-            covered = (low_high[0] <= case.change) & (case.change <= low_high[1])
-            cells = (100 * np.mean(each) for each in (shown(*plain), shown(*low_high), covered))
-            numbers = " | ".join(f"{cell:.1f}" for cell in cells)
-            rows.append(f"| {networks} | {case.words} | {numbers} |")
-    return rows
+def lines() -> Iterator[dict[str, object]]:
+    """A row for each number of networks and case of a single line at 1 %.
+
+    The change of a case is in standard deviations of chance."""
+    for networks, case in product((3, 4, 5, 8), CASES):
+        values, before = drawn(case, STUDIES, networks, KNOWN)
+        plain, low_high = bounds(values, 0.99, None), bounds(values, 0.99, before, KNOWN)
+        covered = (low_high[0] <= case.change) & (case.change <= low_high[1])
+        yield {
+            "networks": networks,
+            "case": case.words,
+            "t_shown_percent": f"{100 * np.mean(shown(*plain)):.1f}",
+            "moderated_shown_percent": f"{100 * np.mean(shown(*low_high)):.1f}",
+            "moderated_covers_percent": f"{100 * np.mean(covered):.1f}",
+        }
 
 
 def pages_that_show(looks: tuple[int, ...], case: Case, known: int) -> float:
@@ -135,28 +140,25 @@ def pages_that_show(looks: tuple[int, ...], case: Case, known: int) -> float:
     return float(found.mean())
 
 
-def page(known: int = 4) -> str:
-    """The tables."""
-    beside = 100 * (1 - CONFIDENCE) * ERROR_SHARES[NOTHING]
-    text = ["# How often a verdict is wrong, and what it shows", "", "By `python -m bench.verdict_rule`.", ""]
-    text += [
-        f"One line at 1 %, {STUDIES:,} studies; the spread is known from {known} networks. Changes are in"
-    ]
-    text += ["standard deviations of chance.", "", *lines(known), ""]
-    text += [f"Percent of {PAGES:,} A/A pages that show anything on any of {SAME + SLOW} lines of times. The"]
-    text += [f"{len(SHARE_MEASURES)} lines of who gets nothing add at most {beside:.1f}.", ""]
-    text += ["| looks at | normal | t, 5 degrees | twice the spread |", "|---|---|---|---|"]
+def pages() -> Iterator[dict[str, object]]:
+    """A row for each sequence of looks: percent of A/A pages that show anything."""
     for looks in LOOKS:
-        cells = [f"{100 * pages_that_show(looks, CASES[number], known):.1f}" for number in (0, 1, 3)]
-        text.append(f"| {', '.join(map(str, looks))} | {' | '.join(cells)} |")
-    return "\n".join([*text, ""])
+        normal, tail, twice = (100 * pages_that_show(looks, CASES[number], KNOWN) for number in (0, 1, 3))
+        yield {
+            "looks": " ".join(map(str, looks)),
+            "normal": f"{normal:.1f}",
+            "t_of_5_degrees": f"{tail:.1f}",
+            "twice_the_spread": f"{twice:.1f}",
+        }
 
 
 def main() -> None:
-    """Simulate, and write the tables."""
+    """Simulate, and write the files."""
     parser = argparse.ArgumentParser(description="How often verdicts are wrong, and what they show.")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/verdict_rule.md")
-    write_text(parser.parse_args().out, page())
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/verdict_rule.csv")
+    out = parser.parse_args().out
+    write_rows(out, lines())
+    write_rows(out.with_stem(f"{out.stem}_pages"), pages())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What benchmarks have in common: the number of rounds, and what they write.
 
-In: the option ``--rounds``, and results. Out: a record with the machine and a page to read, or the rows of a
-CSV file; each file as a whole.
+In: the option ``--rounds``, and results. Out: a record with the machine, or the rows of a CSV file; each file
+as a whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,9 @@ def _enough(text: str) -> int:
 
 
 def write_results(out: Path, results: Mapping[str, Any], page: str) -> None:
-    """Write ``results``, with machine and versions, into ``out`` and ``page`` beside it; print the page."""
+    """Write ``results``, with machine and versions, into ``out``, and print ``page``."""
     record = {"machine": machine(), "versions": versions(), **results}
     write_text(out, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    write_text(out.with_suffix(".md"), page)
     print(page)
 
 
@@ -48,3 +47,9 @@ def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> st
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def write_rows(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write ``rows``, of which there is one or more, as a CSV file with the columns of the first."""
+    listed = list(rows)
+    write_text(file, csv_text(list(listed[0]), listed))

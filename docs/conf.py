@@ -26,7 +26,6 @@ include_patterns = [
     "experiments/*/reference.md",
     "patches/*/README.md",
     "topologies/*.md",
-    "bench/results/*.md",
 ]
 exclude_patterns = [".*", "results", "target", "site", "torsweep-studies"]
 
@@ -55,10 +54,6 @@ def sections() -> Iterator[tuple[str, list[str]]]:
     yield "Experiments", [_page(file) for file in sorted((ROOT / "experiments").glob("*/[Rr]*.md"))]
     patches = sorted((ROOT / "patches").glob("*/README.md"))
     yield "The project", ["CONTRIBUTING", "CHANGELOG", *map(_page, patches)]
-    yield (
-        "What torsweep itself takes",
-        [_page(file) for file in sorted((ROOT / "bench/results").glob("*.md"))],
-    )
 
 
 def _page(file: Path) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 DECIDED_AGAINST = "Specify a conda environment or container for each rule.:"
-"""One environment serves the whole pipeline: docs/decisions/0010-one-environment.md."""
+"""A rule in another environment would run another torsweep than the one that planned it."""
 
 
 def findings(report: str) -> list[str]:

@@ -14,6 +14,7 @@ from docs.generate.commands import commands_page
 from docs.generate.figures import figures_page
 from docs.generate.keys import experiment_page, network_page, overrides_page, quantiles_page
 from docs.generate.knobs import knobs_page
+from docs.generate.measures import measures_page
 from docs.generate.notebook import PAGE, notebook_text
 from docs.generate.own import own_pages
 from docs.generate.schema import schema_text
@@ -34,6 +35,7 @@ PAGES: dict[str, Callable[[], list[str]]] = {
     "knobs": knobs_page,
     "tables": tables_page,
     "summaries": summaries_page,
+    "measures": measures_page,
     "figures": figures_page,
 }
 

@@ -146,7 +146,7 @@ class _Index:
 
 SLACK_NS = 1_000_000
 """Five packets in six are delivered within a tenth of this time after they are due
-(bench/results/links.md)."""
+(docs/tables/links.csv)."""
 
 
 @dataclass(frozen=True)
