@@ -8,9 +8,10 @@ In: ``bench/published.yaml``, which has for each set of numbers the commands tha
 that show it, and how long it takes; ``docs/tables/builds.csv``, the build of the model that made each table.
 Out: the files of the tables, their builds, and the documents, rewritten; a line for each table and page.
 
-A table whose build is not the installed model's is stale until its set has been made again, whatever has
-changed. ``older`` in builds.csv marks those that may be: they say so on their page. With ``--check`` the exit
-code is 1 when another one is stale.
+A table whose build is not the installed model's is stale until its set has been made again, or until
+``equal`` in published.yaml has both builds, with what has shown that their results are the same bytes.
+``older`` in builds.csv marks those that may be: they say so on their page. With ``--check`` the exit code is
+1 when another one is stale.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -57,10 +58,18 @@ class PublishedSet(Section):
     tables: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+class EqualBuilds(Section):
+    """Builds of the model with the same results, and what has shown it."""
+
+    builds: Annotated[tuple[str, ...], Field(min_length=2)]
+    shown: str
+
+
 class PublishedSets(Section):
-    """All sets, by name."""
+    """All sets, by name, and the builds that are equal."""
 
     sets: Mapping[str, PublishedSet]
+    equal: tuple[EqualBuilds, ...] = ()
 
 
 def todays_build() -> str:
@@ -69,6 +78,12 @@ def todays_build() -> str:
     if version is None:
         raise InputError("is not installed", key="cellsim", accepted="`make setup`")
     return str(version).rpartition("+")[2]
+
+
+def equal_builds(root: Path, today: str) -> set[str]:
+    """``today`` and the builds whose results are the same bytes."""
+    groups = validate(PublishedSets, read_yaml(root / SETS), root / SETS).equal
+    return {today}.union(*(group.builds for group in groups if today in group.builds))
 
 
 def read_sets(root: Path) -> dict[str, PublishedSet]:
@@ -82,9 +97,9 @@ def read_sets(root: Path) -> dict[str, PublishedSet]:
     return sets
 
 
-def stale(builds: Mapping[str, Build], today: str) -> list[str]:
-    """The tables of another build than ``today``'s that are not marked as older."""
-    return [table for table, build in builds.items() if build.build != today and not build.older]
+def stale(builds: Mapping[str, Build], todays: Collection[str]) -> list[str]:
+    """The tables whose build is none of ``todays`` and that are not marked as older."""
+    return [table for table, build in builds.items() if build.build not in todays and not build.older]
 
 
 def state_of_pages(root: Path, builds: Mapping[str, Build], today: str, tables: Iterable[str]) -> list[str]:
@@ -100,12 +115,12 @@ def state_of_pages(root: Path, builds: Mapping[str, Build], today: str, tables: 
     return lines
 
 
-def labels_in_text(root: Path, today: str) -> list[str]:
-    """A line for each document whose own words name another build than ``today``'s."""
+def labels_in_text(root: Path, todays: Collection[str]) -> list[str]:
+    """A line for each document whose own words name a build that is none of ``todays``."""
     lines = []
     for document in sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)}):
         words = BLOCK.sub("", document.read_text(encoding="utf-8"))
-        if others := sorted(set(re.findall(r"0\.1\.0\+([0-9a-f]{8})", words)) - {today}):
+        if others := sorted(set(re.findall(r"0\.1\.0\+([0-9a-f]{8})", words)) - set(todays)):
             lines.append(f"{document.relative_to(root)}: its text names {', '.join(others)}")
     return lines
 
@@ -165,10 +180,11 @@ def main() -> None:
         make_again(ROOT, options.sets or list(read_sets(ROOT)))
         return
     builds, today = read_builds(ROOT), todays_build()
-    others = [table for table, build in builds.items() if build.build != today]
-    lines = state_of_pages(ROOT, builds, today, others) + labels_in_text(ROOT, today)
+    todays = equal_builds(ROOT, today)
+    others = [table for table, build in builds.items() if build.build not in todays]
+    lines = state_of_pages(ROOT, builds, today, others) + labels_in_text(ROOT, todays)
     print("\n".join(lines) or f"all numbers are of {today}")
-    sys.exit(1 if stale(builds, today) else 0)
+    sys.exit(1 if stale(builds, todays) else 0)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,22 @@ import pytest
 
 from bench import published
 from bench.doc_tables import ROOT, Build, read_builds, read_specification, rewritten
-from bench.published import labels_in_text, make_again, read_sets, stale, state_of_pages, todays_build
+from bench.published import (
+    equal_builds,
+    labels_in_text,
+    make_again,
+    read_sets,
+    stale,
+    state_of_pages,
+    todays_build,
+)
 from tests.unit.test_doc_tables import ENTRY, ROWS, SHOWN
 
 
 def test_numbers_are_of_todays_model_or_marked_as_older() -> None:
     """Fails on any change of the model: make the sets again, or mark tables as older in builds.csv."""
     builds, today = read_builds(ROOT), todays_build()
-    others = stale(builds, today)
+    others = stale(builds, equal_builds(ROOT, today))
     assert not others, "\n".join(state_of_pages(ROOT, builds, today, others))
 
 
@@ -27,13 +35,22 @@ def test_builds_are_of_tables_and_every_set_has_its_tables_there() -> None:
 
 def test_another_build_is_stale_unless_it_is_marked() -> None:
     builds = {"one": Build("aaaaaaaa", older=False), "two": Build("bbbbbbbb", older=True)}
-    assert stale(builds, "aaaaaaaa") == []
-    assert stale(builds, "cccccccc") == ["one"], "the label of a changed model"
+    assert stale(builds, {"aaaaaaaa"}) == []
+    assert stale(builds, {"cccccccc"}) == ["one"], "the label of a changed model"
+
+
+def test_builds_that_were_shown_equal_are_of_today(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench/published.yaml").write_text(
+        "sets: {}\nequal:\n  - {builds: [aaaaaaaa, bbbbbbbb], shown: all tables of two runs}\n"
+    )
+    assert equal_builds(tmp_path, "bbbbbbbb") == {"aaaaaaaa", "bbbbbbbb"}
+    assert equal_builds(tmp_path, "cccccccc") == {"cccccccc"}
 
 
 def test_a_page_whose_words_name_another_build_is_told(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("The model (cellsim 0.1.0+aaaaaaaa) and cellsim 0.1.0+bbbbbbbb.\n")
-    assert labels_in_text(tmp_path, "bbbbbbbb") == ["README.md: its text names aaaaaaaa"]
+    assert labels_in_text(tmp_path, {"bbbbbbbb"}) == ["README.md: its text names aaaaaaaa"]
 
 
 def test_a_set_is_made_again_and_its_page_rewritten_with_the_build(
