@@ -57,7 +57,7 @@ def quantiles_page() -> list[str]:
     intro = (
         "`configs/quantiles/NAME.yaml`, of the checkout or of a study: what sizes, pauses and numbers of"
         " objects are drawn from."
-        " [How to use one](../how-to/add-an-experiment.md#sizes-and-pauses-from-tables)"
+        " [How to use one](../how-to/add-an-experiment.md#sizes-pauses-and-pages)"
     )
     lines = ["# Keys of a table of quantiles", "", intro, ""]
     for kind in (traffic._Sizes, traffic._Pauses, traffic._Counts):
