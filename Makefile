@@ -21,7 +21,7 @@ WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test_real_time test-tor fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown nagle scale report publish test test_programs test_python test_real_time test-tor fuzz lint format bench \
 	docs-tables reference site lock dist clean
 
 help: ## list the targets
@@ -54,11 +54,9 @@ starvation: ## the streams of one circuit, and which of them starve
 cell_trace: ## where cells spend their time inside a relay
 clock_source: ## what the step of a coarse clock does to buckets
 latency_breakdown: ## what downloads wait for until their first and last byte
-refill_waits: ## where the first byte waits under each variant of refill_sweep
 nagle: ## what Nagle's algorithm costs downloads, and what switching it off costs on the wire
 scale: ## what scaling the public network down does to an answer
-scale_overloaded: ## what scaling an overloaded network down does to an answer
-refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded: setup
+refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown nagle scale: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 

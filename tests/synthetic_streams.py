@@ -17,8 +17,8 @@ import polars as pl
 
 from tests.synthetic import EXPERIMENTS, finish_run
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.variant import Variant
+from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS

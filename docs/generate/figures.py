@@ -28,8 +28,8 @@ def figures_page() -> list[str]:
 def figure_lines(figure: Any, summaries: str) -> list[str]:
     """One figure of a page, with links to the page ``summaries`` of what it needs."""
     lines = [f"## {figure.name}", "", f"{figure.title}. {prose(figure.how_to_read)}", ""]
-    if summaries and (THUMBNAILS / f"{figure.name}.png").is_file():
-        path = f"../images/{THUMBNAILS.name}/{figure.name}.png"
+    if (THUMBNAILS / f"{figure.name}.png").is_file():
+        path = f"{'..' if summaries else '../../docs'}/images/{THUMBNAILS.name}/{figure.name}.png"
         lines += [f'<img src="{path}" width="320" alt="{figure.title}">', ""]
     needs = (f"[{name}]({summaries}#{name})" if summaries else f"`{name}.csv`" for name in figure.needs)
     return [*lines, f"Needs {', '.join(needs)}.", ""]

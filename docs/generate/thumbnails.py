@@ -1,7 +1,7 @@
 """Small pictures of figures for the page of figures: ``python -m docs.generate.thumbnails FOLDER…``.
 
 In: folders with figures that the pipeline drew, NAME.png at any depth; of figures with the same name, the
-first counts. Out: ``docs/images/thumbnails/NAME.png`` for each figure of :mod:`plotting` that was found.
+first counts. Out: ``docs/images/thumbnails/NAME.png`` for each figure that was found.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from torsweep.config.experiment import experiment_names
 from torsweep.pipeline.figures import figures
 
 THUMBNAILS = Path(__file__).parents[1] / "images" / "thumbnails"
@@ -33,7 +34,7 @@ def shrink(figure: Path, out: Path) -> None:
 def main(folders: Sequence[str]) -> None:
     """Make the thumbnails that ``folders`` have figures for, and name the figures without one."""
     THUMBNAILS.mkdir(exist_ok=True)
-    names = list(figures())
+    names = sorted({name for own in ("", *experiment_names()) for name in figures(own)})
     for name in names:
         found = [file for folder in folders for file in sorted(Path(folder).rglob(f"{name}.png"))]
         if found:

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from torsweep.config.knobs import CELL_PAYLOAD_BYTES
+from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
 from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.inference.intervals import bands, median_interval
 from torsweep.stats.statistic import (

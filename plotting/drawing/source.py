@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.palette import knob_name, level_name, named, nothing, save, style
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.pipeline.figures import SummaryFigure
 from torsweep.runsets.plan_tables import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
 from torsweep.stats.likeness import Likeness, likeness
@@ -201,23 +202,14 @@ def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
 
 
 @dataclass(frozen=True)
-class PlanFigure:
-    """A figure: its ``name`` in an experiment.yaml, its ``title``, ``how_to_read`` it, the summaries that it
-    ``needs``, and ``draw``, which returns the figure, its points and its caption."""
+class PlanFigure(SummaryFigure):
+    """A figure that ``draw`` makes of a :class:`Source`."""
 
-    name: str
-    title: str
-    how_to_read: str
-    needs: tuple[str, ...]
     draw: Callable[[Source], Drawn]
 
-
-def draw_plan(drawn: PlanFigure, summaries: Path, out: Path, *, captions: bool = False) -> None:
-    """Draw a figure: ``out``.pdf, .png, .csv and, with its caption, .txt.
-
-    Without ``captions`` below them, figures say what made them, and on how many networks.
-    """
-    source = Source(summaries)
-    with style(None if captions else source.made_by()), named(source.names()):
-        figure, points, caption = drawn.draw(source)
-        save(figure, points, caption, source.origin(), out, drawn.title, drawn.how_to_read)
+    def write(self, summaries: Path, out: Path, *, captions: bool = False) -> None:
+        """Draw it in the style of the project."""
+        source = Source(summaries)
+        with style(None if captions else source.made_by()), named(source.names()):
+            figure, points, caption = self.draw(source)
+            save(figure, points, caption, source.origin(), out, self.title, self.how_to_read)

@@ -5,7 +5,7 @@ first knob, facets for the others; a mark at the median. Bands are those of the 
 paired by network; where variants have no networks in common, those of the mean over networks. A curve ends
 with the last quantile that every network reached. If the other downloads failed or timed out, a dotted line
 continues at that share, and numbers in a corner say how many failed. If the end of the run cut them off,
-there is no dotted line. ``ttfb_closeup`` reads closeup.csv.
+there is no dotted line.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator
 
 from plotting.drawing.axes import (
     plain_log_ticks,
     say_nothing_is_here,
-    seconds_formatter,
     share_axis,
     share_text,
 )
@@ -33,8 +31,7 @@ from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.plan_tables import at_levels
 from torsweep.stats.likeness import Likeness, tells_of
-from torsweep.stats.streams.curves import CLOSEUP_BYTE, CLOSEUP_KIND, longest_interval_s
-from torsweep.stats.streams.incidence import AFTER_COMMAND, CLOCKS, METRICS, clock_text
+from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
 PUBLIC_LINE: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
 """How the public network is drawn."""
@@ -241,43 +238,6 @@ def _write_failures(axis: Axes, lines: list[tuple[str, str]], *, in_upper_left: 
         )
 
 
-def _closeup(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """The first seconds of the web clients' time to first byte, on a linear axis, where a stair-step shows.
-
-    For each clock: the mean curve over networks, and a thin one for each network. Vertical lines are one
-    refill interval apart (the longest), so a stair-step of that width repeats between each two lines.
-    """
-    facets, several = Facets.of(source.knobs), len(source.provenance.seeds) > 1
-    points = source.summary("closeup")
-    interval_s = longest_interval_s(source.knobs)
-    until_s = float(points["time_s"].max() or 1)  # type: ignore[arg-type]
-    notes = ["Thick: mean over networks; thin: each network."] if several else []
-    if interval_s:
-        notes.append(f"Vertical lines: {interval_s:g} s apart.")
-    caption = source.caption(*notes)
-    figure = canvas(facets.width_in, 0.75 + 1.55 * len(CLOCKS) * len(facets.rows), caption, *notes)
-    # The mean over networks has no seed.
-    mean = pl.when(pl.col("seed").is_null()).then("share")
-    things = {
-        f"{kind_title(CLOSEUP_KIND)} downloads,\nfrom the {clock}": points.filter(clock=clock).with_columns(
-            mean=mean
-        )
-        for clock in CLOCKS
-    }
-    plot = facets.plot(facets.place(things), things, x="time_s", y="share")
-    if several:
-        plot = plot.add(so.Paths(linewidth=0.3, alpha=0.45, linestyle="-"), group="seed", legend=False)
-    plot = plot.add(so.Path(), y="mean", legend=False)
-    for panel in facets.put(plot, figure, things, f"{METRICS[CLOSEUP_BYTE].label} (s)"):
-        share_axis(panel.axis)
-        panel.axis.set_xlim(0, until_s)
-        if interval_s and until_s / interval_s <= 12:
-            panel.axis.xaxis.set_major_locator(MultipleLocator(interval_s))
-        panel.axis.xaxis.set_major_formatter(seconds_formatter())
-    facets.legend(figure)
-    return figure, points, caption
-
-
 FIGURES = (
     PlanFigure(
         "ttfb_cdf",
@@ -306,15 +266,5 @@ FIGURES = (
         how_to_read("last"),
         ("perf_curves", "perf_outcomes", "outcomes"),
         partial(draw_perf, draw=partial(draw_metric, metric="ttlb")),
-    ),
-    PlanFigure(
-        "ttfb_closeup",
-        "Time to first byte, the first seconds",
-        "The shares of downloads that have their first byte, on a linear axis: above by the time from the "
-        "opening of the SOCKS connection, below by that from the request, as OnionPerf and tornettools "
-        "count. Thin curves are single networks. Steps at the same times in each network have a common "
-        "cause; steps at different times are due to chance.",
-        ("closeup", "outcomes"),
-        _closeup,
     ),
 )

@@ -15,7 +15,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from torsweep import __version__
-from torsweep.clocks import clocks_command
 from torsweep.commands import config_app, demo_command, doctor_command, import_app, run_app, tor_app
 from torsweep.ending import exit_code_of
 from torsweep.engines.contract import engine_names
@@ -90,7 +89,6 @@ app.command("compare")(compare_command)
 app.command("new")(new_command)
 app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
-app.command("clocks")(clocks_command)
 
 
 def _print_version(shown: bool) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
 from torsweep.config.tor_settings import Transport
 from torsweep.config.tracing import Tracing
+from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
 from torsweep.engines.breakdown.passing import SLACK_NS
 from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.registry import MODEL_ENGINE

@@ -76,7 +76,7 @@ def follow(monkeypatch):
         ("runsets/collect.py", {"tables"}),
         ("runsets/imported.py", set()),
         ("stats/summarize.py", {"page", "summary"}),
-        ("stats/streams/scaling.py", {"summary"}),
+        ("stats/streams/distances.py", {"summary"}),
         ("report/templates/report.css", {"page"}),
         ("network/describe.py", {"page"}),
         ("config/knob.py", RUNS | RESULTS | {"figure"}),

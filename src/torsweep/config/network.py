@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -27,6 +26,7 @@ from torsweep.config.reading import (
     validate,
 )
 from torsweep.config.traffic import CLIENT_GROUPS, ClientGroup
+from torsweep.config.world_knobs import USUAL_LATENCY
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.traffic import CLIENT_GROUPS, ONION, AnyKind, ClientTraffic, Traffic
+from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.exact import Floats
 from torsweep.network.model import Client, Network

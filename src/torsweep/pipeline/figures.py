@@ -1,15 +1,16 @@
-"""Which figures an experiment can list, and how one is drawn.
+"""What a figure is, which an experiment can list, and how one is drawn.
 
 In: the modules of ``plotting``, and those beside an experiment.yaml (:mod:`torsweep.stats.listing`). Out:
-figures by name; files. ``plotting`` is a folder of the checkout that draws what is below it, so that it is
-loaded here by name. What figures share is below ``plotting.drawing``.
+figures by name; files. ``plotting`` draws: its figures are subclasses of :class:`SummaryFigure`, and nothing
+else of it is known here.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,30 +24,46 @@ from torsweep.storage.folders import FIGURES_FOLDER, require_writable
 FIGURES_DIRECTORY = Path("plotting")
 
 
-def figures(experiment: str = "") -> Mapping[str, Any]:
-    """Every ``plotting.drawing.source.PlanFigure`` by its name: shared, or of ``experiment``."""
+@dataclass(frozen=True)
+class SummaryFigure(ABC):
+    """A figure: its ``name`` in an experiment.yaml, its ``title``, ``how_to_read`` it, the summaries that it
+    ``needs``, and ``draw``, which returns the figure, its points and its caption."""
+
+    name: str
+    title: str
+    how_to_read: str
+    needs: tuple[str, ...]
+    draw: Callable[[Any], Any]
+
+    @abstractmethod
+    def write(self, summaries: Path, out: Path, *, captions: bool = False) -> None:
+        """Draw it from a folder of summaries: ``out``.pdf, .png, .csv and, with its caption, .txt.
+
+        Without ``captions`` below them, figures say what made them, and on how many networks.
+        """
+
+
+def figures(experiment: str = "") -> Mapping[str, SummaryFigure]:
+    """Every figure by its name: shared, or of ``experiment``."""
     return by_name("figures", ((figure.name, figure) for _, figure in _in_modules(experiment)))
 
 
 def figure_module(name: str, experiment: str) -> str:
     """The module that has the figure ``name``, as its file is written from the top of the checkout."""
     wanted = require_figure(name, experiment)
-    module = next(module for module, figure in _in_modules(experiment) if figure is wanted)
-    return module_file(module)
+    return next(module_file(module) for module, figure in _in_modules(experiment) if figure is wanted)
 
 
-def _in_modules(experiment: str) -> list[tuple[ModuleType, Any]]:
+def _in_modules(experiment: str) -> list[tuple[ModuleType, SummaryFigure]]:
     # Figures are files. A notebook's MPLBACKEND may name a package that this environment lacks.
     os.environ["MPLBACKEND"] = "agg"
     found = list(values_in_modules(experiment, FIGURES_DIRECTORY.name))
-    return [(module, value) for module, value in found if isinstance(value, _drawing().PlanFigure)]
+    return [(module, value) for module, value in found if isinstance(value, SummaryFigure)]
 
 
-def _drawing() -> Any:
-    return importlib.import_module(f"{FIGURES_DIRECTORY.name}.drawing.source")
-
-
-def require_figure(name: str, experiment: str, file: Path | None = None, key: str | None = None) -> Any:
+def require_figure(
+    name: str, experiment: str, file: Path | None = None, key: str | None = None
+) -> SummaryFigure:
     """The figure ``name``; InputError, with the closest name, where ``key`` of ``file`` names none."""
     known = figures(experiment)
     if name not in known:
@@ -56,11 +73,11 @@ def require_figure(name: str, experiment: str, file: Path | None = None, key: st
 
 
 def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = False) -> None:
-    """Draw the figure ``name`` of the summaries in ``folder``: ``out``.pdf, .png, .csv, .txt.
+    """Draw the figure ``name`` of the summaries in ``folder`` (:meth:`SummaryFigure.write`).
 
     Raises InputError when their experiment has no such figure, or one of its modules fails.
     """
     require_writable(out.parent, FIGURES_FOLDER)
     figure = require_figure(name, str(read_plan(folder)["experiment"]))
     with told_with_its_line():
-        _drawing().draw_plan(figure, folder, out, captions=captions)
+        figure.write(folder, out, captions=captions)

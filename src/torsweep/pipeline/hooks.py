@@ -1,9 +1,8 @@
-"""What happens when a pipeline starts (its folder is locked, its plan is printed) and when it fails.
+"""What happens when a pipeline starts (its folder is locked, its plan is printed) and when it ends.
 
-In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many
-there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``; in a minute
-without another line, what a step that is under way says. A plan with runs in real time holds the machine from
-here to its end.
+In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many there are and
+about how long they take; at the end, the pages, or why it failed. A plan with runs in real time holds the
+machine from here to its end.
 
 How long runs take was measured on processors of 2.8 GHz (each engine's ``entry.py``), and is right to within
 a factor of two elsewhere.
@@ -14,10 +13,8 @@ from __future__ import annotations
 import atexit
 import logging
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +43,6 @@ OTHER_TARGETS = ("all", "report", "publish")
 RUN_RULES = ("run", "run_repeat")
 """The rules that play runs."""
 
-POLL_SECONDS = 2.0
-QUIET_SECONDS = 60.0
-"""After this time without a line there is one."""
-
 CONTINUES = "the same command continues from what is complete"
 
 WARNING = "torsweep: warning: "
@@ -57,8 +50,6 @@ _PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
 SLOWER = 2
 """How many times as long runs may take on another machine; beside other work, still longer."""
-TRUST = 0.05
-"""The weight of the estimate made before the start, as a share of all runs."""
 
 
 class Interrupted(TorsweepError):
@@ -68,7 +59,7 @@ class Interrupted(TorsweepError):
 
 
 def start(paths: Paths, workflow: Any) -> None:
-    """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
+    """Claim the results folder, say what ``workflow``, Snakemake's, is about to run.
 
     Runs in real time on this machine wait here for another plan's. A second pipeline in the folder, results
     that cannot be written, or too few cores end the process here.
@@ -79,8 +70,8 @@ def start(paths: Paths, workflow: Any) -> None:
         if other := other_torsweep():
             _say(other)
         planned = _announce(paths, workflow)
-        tell = hold_machine(_say) if planned.real_time and workflow.local_exec else None
-        _follow(planned, workflow, tell or (lambda left_s: None))
+        if planned.real_time and workflow.local_exec:
+            hold_machine(_say)(planned.seconds)
     except TorsweepError as error:
         stop(error)
     except KeyboardInterrupt:
@@ -179,12 +170,9 @@ def used_as_module(workflow: Any) -> bool:
 
 @dataclass(frozen=True)
 class Planned:
-    """What is to be done: the seconds that each run adds, by its manifest; what builds leave, and the seconds
-    that they take; whether there are runs in real time."""
+    """What is to be done: the seconds that it is thought to take, and whether there are runs in real time."""
 
-    expected_s: Mapping[Path, float]
-    built: Sequence[Path]
-    build_s: float
+    seconds: float
     real_time: bool
 
 
@@ -196,17 +184,15 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
     builds: list[TorSource] = []
-    built: list[Path] = []
     for job in workflow.dag.needrun_jobs(exclude_finished=False):
         if job.rule.name == "build_tor":
             builds.append(paths.tor_source(job.wildcards.build))
-            built.append(Path(job.output[0]))
         if job.rule.name in RUN_RULES:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
             kinds.setdefault(kind, []).append(job)
-    expected_s: dict[Path, float] = {}
+    seconds = build_seconds(builds)
     if builds:
-        _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(build_seconds(builds))}")
+        _say(f"{counted(len(builds), 'build')} of tor: about {rounded_duration(seconds)}")
         try:
             require_buildable(builds)
         except ToolMissing as needed:
@@ -220,12 +206,9 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         if workflow.dryrun and (lack := lacking(engine, builds=False)):
             _say(f"{engine} cannot run here: {lack}")
         _say(announcement(paths, name, engine, era, networks, slots))
-        files = (Path(job.output[0]) for job in jobs)
-        at_once = _costs(paths, name, engine, networks, slots).at_once
-        seconds = (paths.run_seconds(name, engine, network) / at_once for network in networks)
-        expected_s |= dict(zip(files, seconds, strict=True))
+        seconds += _costs(paths, name, engine, networks, slots).seconds
     real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
-    return Planned(expected_s, built, build_seconds(builds), real_time)
+    return Planned(seconds, real_time)
 
 
 def _say(line: str) -> None:
@@ -256,98 +239,3 @@ def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots:
     """The costs of a run of the experiment ``name`` on each of ``networks``."""
     configs = [(paths.network(network), many) for network, many in Counter(networks).items()]
     return Costs.of(engine, configs, paths.experiment(name).duration_ns / SECOND_NS, slots)
-
-
-def seconds_left(elapsed_s: float, done_s: float, all_s: float) -> float:
-    """The estimated seconds that are left of runs that were estimated at ``all_s`` seconds together.
-
-    Finished runs, thought to take ``done_s``, took ``elapsed_s``: the others take as much longer or shorter
-    than was thought.
-    """
-    trust_s = TRUST * all_s
-    return (all_s - done_s) * (elapsed_s + trust_s) / (done_s + trust_s)
-
-
-def progress_line(finished: int, total: int, elapsed_s: float, left_s: float) -> str:
-    """``7 of 48 runs, about 3 min left``."""
-    if finished == total:
-        return f"{total} of {total} runs, in {rounded_duration(elapsed_s)}"
-    return f"{finished} of {total} runs, about {rounded_duration(left_s)} left"
-
-
-def run_counter(
-    expected_s: Mapping[Path, float],
-    say: Callable[[str], None],
-    clock: Callable[[], float] = time.monotonic,
-    builds: Sequence[Path] = (),
-    tell: Callable[[float], None] = lambda left_s: None,
-) -> Callable[[], None]:
-    """A function that, each time it is called, says how many runs have ended, if that has changed.
-
-    ``expected_s`` are the runs' manifests, with the seconds that each is thought to take. A file counts when
-    it is younger than this call: what is to be run again has one already. Time counts from when all of
-    ``builds`` are there. ``tell`` takes the seconds that are left.
-    """
-    started = clock()
-    before = {file: _modified_ns(file) for file in expected_s}
-    announced = 0
-
-    def count() -> None:
-        nonlocal announced, started
-        if not announced and not all(file.exists() for file in builds):
-            started = clock()
-        finished = [file for file, date in before.items() if _modified_ns(file) not in (None, date)]
-        if len(finished) > announced:
-            announced = len(finished)
-            done_s, elapsed_s = sum(expected_s[file] for file in finished), clock() - started
-            left_s = seconds_left(elapsed_s, done_s, sum(expected_s.values()))
-            say(progress_line(announced, len(before), elapsed_s, left_s))
-            tell(left_s)
-
-    return count
-
-
-def _modified_ns(file: Path) -> int | None:
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-def _follow(planned: Planned, workflow: Any, tell: Callable[[float], None]) -> None:
-    """Say on standard error how far ``workflow`` is until the process ends; ``tell`` takes seconds left."""
-    tell(planned.build_s + sum(planned.expected_s.values()))
-    said_s = time.monotonic()
-
-    def say(line: str) -> None:
-        nonlocal said_s
-        said_s = time.monotonic()
-        _say(line)
-
-    count = run_counter(planned.expected_s, say, builds=planned.built, tell=tell)
-
-    def watch() -> None:
-        while True:
-            time.sleep(POLL_SECONDS)
-            count()
-            if time.monotonic() - said_s >= QUIET_SECONDS and workflow.scheduler is not None:
-                say(under_way(list(workflow.scheduler.running)))
-
-    threading.Thread(target=watch, name="torsweep-progress", daemon=True).start()
-
-
-def under_way(jobs: Sequence[Any]) -> str:
-    """A line on the first of the running ``jobs``, with the last line of its log."""
-    if not jobs:
-        return "waiting for a step"
-    job = min(jobs, key=lambda job: job.jobid)
-    others = f" (and {counted(len(jobs) - 1, 'other step')})" if len(jobs) > 1 else ""
-    said = ""
-    with suppress(OSError, IndexError):
-        text = Path(job.log[0]).read_text(encoding="utf-8", errors="replace")
-        said = [line for line in text.splitlines() if line.strip()][-1]
-    return f"{job.message or job.rule.name}{others}" + (f": {said[-_MOST_SAID:]}" if said else "")
-
-
-_MOST_SAID = 200
-"""Characters of what a step says."""

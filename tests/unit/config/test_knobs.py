@@ -29,25 +29,15 @@ def test_every_era_gives_a_level_to_every_knob_of_tor():
     ("knob", "level", "path", "value"),
     [
         ("refill_interval", "10ms", "refill.interval_ns", 10_000_000),
-        ("refill_interval", "1s", "refill.interval_ns", 1_000_000_000),
-        ("refill_mode", "lazy", "refill.mode", "lazy"),
-        ("refill_phase", "aligned", "refill.phase", "aligned"),
         ("refill_remainder", "kept", "refill.keeps_remainder", True),
-        ("refill_burst", "rate", "refill.burst", "rate"),
         ("circuit_policy", "round_robin", "circuit_policy.quantum_cells", 32),
-        ("circuit_policy", "ewma", "circuit_policy.half_life_ns", 30_000_000_000),
         ("ewma_half_life", "5s", "circuit_policy.half_life_ns", 5_000_000_000),
-        ("scheduler", "kist", "channel_scheduler.interval_ns", 2_000_000),
         ("scheduler", "kist_10ms", "channel_scheduler.interval_ns", 10_000_000),
         ("scheduler", "kist_lite", "channel_scheduler.kind", "kist_lite"),
         ("scheduler", "kist_lite_5ms", "channel_scheduler.interval_ns", 5_000_000),
-        ("scheduler", "vanilla", "channel_scheduler.kind", "vanilla"),
         ("activation_order", "least_recently_served", "edge.activation_order", "least_recently_served"),
-        ("packaging", "greedy", "edge.packaging", "greedy"),
-        ("congestion", "vegas", "congestion.kind", "vegas"),
         ("nagle", "off", "nagle", False),
         ("clock", "coarse_4ms", "clock_quantum_ns", 4_000_000),
-        ("clock", "precise", "clock_quantum_ns", 0),
         ("guards", "2", "guards", 2),
     ],
 )
@@ -70,11 +60,9 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("streams", "9", {"parallel_streams": 9}),
         ("cells", "10000", {"response_bytes": 4_980_000}),
         ("middle_bandwidth", "550KiBps", {"chain.middle": "550 KiB/s"}),
-        ("middle_bandwidth", "1024KiBps", {"chain.middle": "1 MiB/s"}),
         ("middle_bandwidth", "21KBps", {"chain.middle": "21 KB/s"}),
         ("scale", "0.01", {"scale": 0.01}),
         ("latency", "atlas-2023", {"latency": "atlas-2023"}),
-        ("loss", "0", {"loss.share": 0.0}),
         ("loss", "0.2", {"loss.share": 0.2}),
     ],
 )
@@ -86,25 +74,13 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
     ("knob", "level"),
     [
         ("scale", "1%"),
-        ("latency", "iplane"),
-        ("latency", "-king"),
         ("loss", "0.0"),
         ("loss", "0.00001"),
-        ("cells", "1e4"),
-        ("middle_bandwidth", "550KB"),
         ("middle_bandwidth", "550Kibps"),
-        ("middle_bandwidth", "0.0001KBps"),
-        ("refill_interval", "100"),
         ("refill_interval", "10 ms"),
         ("refill_interval", "1.5ms"),
-        ("ewma_half_life", "10.5ms"),
-        ("clock", "coarse_1.5ms"),
         ("refill_mode", "Burst"),
-        ("round_robin_quantum", "1.5"),
-        ("circuit_policy", "fifo"),
         ("clock", "coarse"),
-        ("guards", "1.5"),
-        ("load", "0.0"),
         ("load", "../etc"),
     ],
 )
@@ -127,17 +103,6 @@ def test_any_text_is_a_level_or_is_refused(knob, text):
 def test_an_unknown_knob_is_refused_with_the_closest():
     with pytest.raises(InputError, match=r"no such knob \(did you mean 'refill_interval'\?\)"):
         find_knob("refil_interval")
-
-
-def test_the_fixed_windows_are_tors():
-    congestion = tor_settings("2012", {}).model_dump()["congestion"]
-    assert congestion == {
-        "kind": "fixed",
-        "circuit_window_cells": 1000,
-        "circuit_increment_cells": 100,
-        "stream_window_cells": 500,
-        "stream_increment_cells": 50,
-    }
 
 
 def test_a_knob_without_effect_is_refused_and_an_unknown_era_too():
@@ -177,7 +142,3 @@ def test_a_knob_is_one_row(monkeypatch):
         tor_settings("today", {"circuit_window": "500"})
     with pytest.raises(InputError, match="accepted: a whole number of cells from 100 to 1000"):
         tor_settings("2012", {"circuit_window": "1001"})
-
-
-def test_network_knobs_do_not_touch_tor():
-    assert tor_settings("2012", {"load": "0.5"}) == tor_settings("2012", {})

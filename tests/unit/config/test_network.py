@@ -40,35 +40,19 @@ def test_scaling_is_exact_decimal_arithmetic(clients, load):
     assert config.client_counts["web"] == int(clients * load * 2 + 1) // 2
 
 
-def test_a_tenfold_paper_network_is_allowed():
-    config = load_network_config(
-        "paper", {"relays": 500, "web_clients": 9500, "bulk_clients": 500, "servers": 2000}
-    )
-    assert config.host_count == 12_503
-
-
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
         ({"relayz": 5}, "relayz: unknown key (did you mean 'relays'?)"),
         ({"relays": -1}, "relays: is not accepted, got -1; accepted: greater than or equal to 3"),
-        (
-            {"web_clients": 10**9},
-            "web_clients: is not accepted, got 1000000000; accepted: less than or equal to 1000000",
-        ),
         ({"web_clients": 600_000, "load": 2}, "load: too many hosts"),
         ({"web_clients": 0, "bulk_clients": 0}, "web_clients: a network needs a client"),
         ({"onion_clients": 2}, "onion_servers: does not fit the clients and servers, got 0; accepted: 1 to"),
         ({"onion_servers": 201}, "onion_servers: does not fit the clients and servers, got 201; accepted"),
-        ({"load": 0}, "load: is not accepted, got 0; accepted: greater than or equal to 0.0001"),
         ({"load": float("nan")}, "load: is not accepted, got nan; accepted: a finite number"),
-        ({"server_bandwidth": "10 Mb"}, "server_bandwidth: is not accepted, got '10 Mb'; accepted: a number"),
         ({"server_bandwidth": 10}, "server_bandwidth: has no unit, got 10; accepted: a text such as"),
-        ({"access_delay.median": "10 MiB"}, "access_delay.median: is not accepted, got '10 MiB'"),
         ({"access_delay.maximum": "1 ms"}, "access_delay.maximum: the maximum is less than the median"),
-        ({"access_delay": 3}, "access_delay: is not accepted, got 3; accepted: a valid dictionary"),
         ({"loss.share": 0.3}, "loss.share: is not accepted, got 0.3; accepted: less than or equal to 0.2"),
-        ({"latency": "planet lab"}, "latency.name: String should match pattern"),
         ({"latency": {"file": "m.csv", "use": "fitt"}}, "latency.use: is not accepted (did you mean"),
         ({"latency": {"file": "m.csv", "name": "planetlab"}}, "latency: is not accepted"),
     ],

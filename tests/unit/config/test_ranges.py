@@ -11,14 +11,10 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
 from torsweep.units import (
-    BYTES_PER,
-    BYTES_PER_SECOND_PER,
-    NANOSECONDS_PER,
     Between,
     DurationNs,
     RateBytesPerSecond,
     SizeBytes,
-    parse_quantity,
 )
 
 
@@ -64,9 +60,3 @@ def test_both_ends_of_a_knob_are_levels_and_what_is_beyond_is_none(name, least, 
     for level in (below, above, "nan", "-1", "1e400", "010"):
         with pytest.raises(InputError):
             KNOBS[name].read(level)
-
-
-def test_no_unit_stands_for_two_quantities():
-    tables = (NANOSECONDS_PER, BYTES_PER, BYTES_PER_SECOND_PER)
-    assert sum(map(len, tables)) == len({unit for table in tables for unit in table})
-    assert parse_quantity("1 min", NANOSECONDS_PER, "") == 60 * 10**9

@@ -1,8 +1,7 @@
-"""What a pipeline says when it starts and while its runs end."""
+"""What a pipeline says when it starts and when it ends."""
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +12,7 @@ from torsweep.engines.selection import Choice
 from torsweep.errors import OutputError
 from torsweep.pipeline import hooks
 from torsweep.pipeline.costs import Slots
-from torsweep.pipeline.hooks import Planned, announcement, progress_line, run_counter, seconds_left, under_way
+from torsweep.pipeline.hooks import Planned, announcement
 from torsweep.pipeline.paths import Paths
 from torsweep.storage.folders import hold_folder
 
@@ -65,75 +64,17 @@ def test_slots_are_cores_here_and_jobs_on_a_cluster():
     assert Slots(100, on_cluster=True).text.startswith("in up to 100 jobs at once")
 
 
-def test_the_estimate_goes_by_the_pace_so_far():
-    left_s = seconds_left(elapsed_s=36.0, done_s=16.0, all_s=96.0)
-    assert progress_line(8, 48, 36.0, left_s) == "8 of 48 runs, about 3 min left"
-    assert progress_line(48, 48, 216.0, 0.0) == "48 of 48 runs, in 4 min"
-
-
-def test_short_runs_say_little_of_the_long_ones_that_follow():
-    """Twelve runs of the model take 13 s; seven in real time are still to come."""
-    assert seconds_left(elapsed_s=13.0, done_s=5.0, all_s=2000.0) == pytest.approx(36 * 60, abs=30)
-
-
-def test_only_runs_finished_since_the_start_count(tmp_path):
-    files = [tmp_path / f"{number}.json" for number in range(3)]
-    files[0].write_text("of an earlier run")
-    os.utime(files[0], (1, 1))
-    said: list[str] = []
-    time = iter(range(0, 100, 10))
-    told: list[float] = []
-    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time), tell=told.append)
-    count()
-    assert said == []
-    files[1].write_text("")
-    count()
-    count()
-    assert said == ["1 of 3 runs, about 20 s left"]
-    files[0].write_text("anew")
-    files[2].write_text("")
-    count()
-    assert said[1] == "3 of 3 runs, in 20 s"
-    assert told == [pytest.approx(20.0, abs=1.0), 0.0]
-
-
-def test_a_minute_without_a_line_ends_with_what_a_step_says(tmp_path):
-    log = tmp_path / "run.log"
-    log.write_text("emulation: 3 s: making 10 hosts\nemulation: 60 s: 5 of 8 downloads\n\n")
-    rule = SimpleNamespace(name="run")
-    run = SimpleNamespace(jobid=3, rule=rule, message="run demo on ci, seed 1", log=[log])
-    quiet = SimpleNamespace(jobid=4, rule=rule, message=None, log=[tmp_path / "absent.log"])
-    assert under_way([run]) == "run demo on ci, seed 1: emulation: 60 s: 5 of 8 downloads"
-    assert under_way([quiet]) == "run"
-    assert under_way([quiet, run]).startswith("run demo on ci, seed 1 (and 1 other step): emulation: 60 s")
-
-
 def test_a_plan_in_real_time_has_the_machine_before_its_first_step(monkeypatch):
-    planned = Planned({}, [], build_s=240.0, real_time=True)
+    planned = Planned(240.0, real_time=True)
     monkeypatch.setattr(hooks, "hold_folder", lambda folder: None)
     monkeypatch.setattr(hooks, "_announce", lambda paths, workflow: planned)
     told: list[float] = []
     monkeypatch.setattr(hooks, "hold_machine", lambda say: told.append)
-    monkeypatch.setattr(hooks.threading, "Thread", lambda **_: SimpleNamespace(start=lambda: None))
     hooks.start(Paths, SimpleNamespace(cores=2, local_exec=True, scheduler=None))
     assert told == [240.0]
     # Runs on a cluster are on other machines.
     hooks.start(Paths, SimpleNamespace(nodes=2, local_exec=False, scheduler=None))
     assert told == [240.0]
-
-
-def test_the_time_of_builds_says_nothing_of_runs(tmp_path):
-    files, built = [tmp_path / f"{number}.json" for number in range(3)], tmp_path / "built"
-    said: list[str] = []
-    time = iter([0, 900, 1000, 1010])
-    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time), builds=[built])
-    count()
-    count()
-    built.write_text("")
-    count()
-    files[0].write_text("")
-    count()
-    assert said == ["1 of 3 runs, about 20 s left"]
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

@@ -145,7 +145,7 @@ def test_pages_are_those_of_the_experiment_that_is_named():
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     code, error = _refusal(capsys, Paths({"plan": "phases"}).targets, "refill_sweep")
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
-    code, error = _refusal(capsys, Paths({"engine": "emulation"}).targets, "refill_waits")
+    code, error = _refusal(capsys, Paths({"engine": "emulation"}).targets, "scale")
     assert (code, "no engine that can run this experiment" in error) == (2, True)
 
 

@@ -98,7 +98,7 @@ def test_the_model_runs_what_real_tor_has_finished(checkout):
 def test_what_cannot_be_compared_is_refused_in_one_line(checkout, capsys, monkeypatch):
     assert "no run in shadow is finished" in refusal(capsys, engine="shadow,cellsim")
     assert "two or more are compared" in refusal(capsys, engine="shadow,shadow")
-    assert "is not listed" in refusal(capsys, "refill_waits", engine="cellsim,emulation")
+    assert "is not listed" in refusal(capsys, "scale", engine="cellsim,emulation")
 
     def require(engine: str) -> None:
         raise ToolMissing(f"{engine}: is not here")

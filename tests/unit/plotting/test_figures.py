@@ -26,11 +26,11 @@ from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
-FIGURES = {name: figure.draw for name, figure in figures().items()}
-OF_OTHERS = ("breakdown_", "perf_", "scale_", "contrasts")
-OF_ANY_PLAN = [name for name, figure in figures().items() if not figure.needs[0].startswith(OF_OTHERS)]
-"""Those of followed downloads and of scales are drawn where these are: tests/unit/stats/test_breakdown.py and
-test_scaling.py; those of several sources in test_sources_together.py; those of perf clients below."""
+EVERY = figures("refill_sweep")
+FIGURES = {name: figure.draw for name, figure in EVERY.items()}
+OF_OTHERS = ("perf_", "contrasts")
+OF_ANY_PLAN = [name for name, figure in EVERY.items() if not figure.needs[0].startswith(OF_OTHERS)]
+"""Those of several sources are drawn in test_sources_together.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
@@ -62,7 +62,7 @@ def _draw(source: Source, name: str, out: Path) -> None:
 
 def test_every_figure_says_what_it_is():
     assert len(FIGURES) >= 10
-    for figure in figures().values():
+    for figure in EVERY.values():
         assert figure.title and figure.how_to_read.endswith(".")
 
 

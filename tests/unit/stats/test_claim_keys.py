@@ -57,25 +57,18 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
-        ([{**BEST, "test": "bset_level"}], "(did you mean 'best_level'?)"),
         (
             [{key: BEST[key] for key in BEST if key != "test"}],
             "claims[0]: Unable to extract tag using discriminator 'test'",
         ),
         ([{key: BEST[key] for key in BEST if key != "level"}], "claims[0].best_level.level: missing key"),
         ([{**BEST, "count": 3}], "claims[0].best_level.count: unknown key"),
-        ([{**BEST, "margin": 0}], "claims[0].best_level.margin: is not accepted, got 0; accepted: greater"),
         ([{**BEST, "level": "11ms"}], "claims[0]: names no level of refill_interval, got '11ms'; accepted"),
         ([{**BEST, "knob": "scheduler"}], "claims[0]: names none of the experiment's knobs, got 'scheduler'"),
-        (
-            [{**BEST, "kind": "webb"}],
-            "claims[0].best_level.kind: is not accepted (did you mean 'web'?), got 'webb'",
-        ),
         (
             [{**BEST, "metrics": ["ttf"]}],
             "claims[0].best_level.metrics[0]: is not accepted (did you mean 'ttfb'?)",
         ),
-        ([{**BEST, "metrics": []}], "claims[0].best_level.metrics: Tuple should have at least 1 item"),
         (
             [{**BEST, "within": "refill_interval"}],
             "claims[0].best_level.within: is the knob the claim is about",
@@ -83,16 +76,7 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
         ([{**BEST, "within": "scheduler"}], "claims[0]: names none of the experiment's knobs, got"),
         ([{**BEST, "within": {"circuit_policy": "fifo"}}], "claims[0]: names no level of circuit_policy"),
         ([{**BEST, "within": 3}], "claims[0].best_level.within: is not accepted, got 3; accepted: the name"),
-        (
-            [BEST, {**EQUIVALENCE, "margin": 5}],
-            "claims[1].equivalence.margin: is not accepted, got 5; accepted: less",
-        ),
-        (
-            [{**EQUIVALENCE, "margn": 0.1}],
-            "claims[0].equivalence.margn: unknown key (did you mean 'margin'?)",
-        ),
         ([BEST, BEST], "claims[1].id: this id is given twice, got 'best'"),
-        ([{**BEST, "id": "The best"}], "claims[0].best_level.id: String should match pattern"),
     ],
 )
 def test_what_is_wrong_in_a_claim_is_named(claims, said):

@@ -1,4 +1,4 @@
-"""Tests of claims about what followed downloads wait for, and about measures of runs."""
+"""The test of claims about measures of runs, and what tests of claims about records share."""
 
 from __future__ import annotations
 
@@ -10,41 +10,14 @@ from pydantic import Field
 
 from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin
-from torsweep.config.tracing import Group
 from torsweep.config.variant import Level
 from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
-from torsweep.stats.claims import Claim, ClientClaim, Share
+from torsweep.stats.claims import Claim
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, within
 from torsweep.stats.measures import ALL
 from torsweep.stats.measures.summary import measures_of, numbers_of_runs
-from torsweep.stats.statistic import Analysis, Levels, MetricName
+from torsweep.stats.statistic import Analysis, Levels
 from torsweep.stats.streams.differences import networks_at, paired
-
-
-class LatencyShare(ClientClaim):
-    """At ``level``, ``group`` has a share of ``least`` or more in the wait for the byte of ``metric``."""
-
-    rests_on = "breakdown"
-
-    test: Literal["latency_share"]
-    level: Level
-    """The level of the knob that the claim is about."""
-    metric: MetricName
-    """The first byte (``ttfb``) or the last (``ttlb``)."""
-    group: Group
-    """What the byte waits for."""
-    least: Share
-    """The least share of the time."""
-
-    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """Shown: above the claimed share. The opposite: below."""
-        section = {"kind": self.kind, "byte": METRIC_BYTES[self.metric], "group": self.group}
-        runs, here = analysis.once(waits_of_runs), {**levels, self.knob: self.level}
-        shares = by_network(runs, {**here, **section}, "share", networks_at(runs, here))
-        what = self.group.replace("_", " ")
-        name = f"share of {what} in {self.metric}, {self.level}{place_text(self, levels)}"
-        return [share_above(name, shares, self.least)]
 
 
 def share_above(name: str, values: np.ndarray, least: float) -> Question:

@@ -15,6 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
+from experiments.scale import scaling
 from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.analyses import analysis_of
@@ -26,10 +27,9 @@ from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import t_interval, welch_interval
 from torsweep.stats.statistic import Analysis
-from torsweep.stats.streams import scaling
 from torsweep.stats.summarize import Summary, summarize, write_summary
 
-EXPERIMENT = Path(__file__).parents[3] / "experiments/scale_overloaded/experiment.yaml"
+EXPERIMENT = Path(__file__).parents[1] / "experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 NETWORKS = {"0.003": 4, "0.01": 3, "0.05": 2}
 SPREADS = ("spread", "spread_low", "spread_high", "spread_by_root")
@@ -146,8 +146,14 @@ def test_a_quantile_that_a_network_never_reached_has_no_effect():
 
 @functools.cache
 def _experiment() -> Experiment:
-    overrides = {"warm_up": "10 s", "measured": "60 s", "replicates": {"scale": NETWORKS}}
-    levels = {"knobs.scale": list(NETWORKS), "baseline.scale": "0.05"}
+    overrides = {
+        "network": "tenfold",
+        "warm_up": "10 s",
+        "measured": "60 s",
+        "replicates": {"scale": NETWORKS},
+    }
+    levels = {"knobs.scale": list(NETWORKS), "baseline.scale": "0.05", "sensitivities": {}}
+    levels["knobs.refill_interval"] = ["1000ms", "10ms"]
     return load_experiment(EXPERIMENT, {**overrides, **levels})
 
 
@@ -156,9 +162,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The runs of a plan with more networks at small scales than at large ones."""
     folder, experiment = tmp_path_factory.mktemp("scales"), _experiment()
     return [
-        write_run(
-            folder / variant.network_levels["scale"], dict(variant.levels), seed, SMALL, "scale_overloaded"
-        )
+        write_run(folder / variant.network_levels["scale"], dict(variant.levels), seed, SMALL, "scale")
         for variant in experiment.plan().variants
         for seed in experiment.own_seeds(variant)
     ]
@@ -214,9 +218,9 @@ def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(su
         summary, tmp_path, *(pl.lit(value, pl.Float64).alias(name) for name, value in alike.items())
     )
     with style():
-        effects, points, _ = figures()["scale_effect"].draw(source)
+        effects, points, _ = figures("scale")["scale_effect"].draw(source)
         assert len(points) and _notes(effects) == []
-        spreads, points, _ = figures()["scale_spread"].draw(source)
+        spreads, points, _ = figures("scale")["scale_spread"].draw(source)
         assert points.is_empty() and not spreads.axes
         assert "No spread" in [text.get_text() for text in spreads.texts]
         spreads.savefig(tmp_path / "spreads.png")
@@ -226,7 +230,7 @@ def test_where_one_scale_has_a_spread_it_is_drawn(summary, tmp_path):
     spread = pl.when(pl.col("scale").cast(pl.String) == "0.003").then(0.2).otherwise(0.0)
     source = _drawn_from(summary, tmp_path, *(spread.alias(name) for name in SPREADS))
     with style():
-        spreads, points, _ = figures()["scale_spread"].draw(source)
+        spreads, points, _ = figures("scale")["scale_spread"].draw(source)
     assert set(points["size"]) == {0.003} and _notes(spreads) == []
 
 
@@ -234,7 +238,7 @@ def test_a_time_that_no_network_has_is_in_the_caption_and_has_no_panel(summary, 
     slowest = pl.col("estimand") == "p90"
     ratios = (pl.when(~slowest).then(column).alias(column) for column in ("ratio", *_ends("ratio")))
     with style():
-        effects, _, caption = figures()["scale_effect"].draw(_drawn_from(summary, tmp_path, *ratios))
+        effects, _, caption = figures("scale")["scale_effect"].draw(_drawn_from(summary, tmp_path, *ratios))
     assert "Not reached: last byte, 90th percentile" in caption
     assert all("90th" not in axis.get_ylabel() for axis in effects.axes)
     assert len({axis.get_ylim() for axis in effects.axes}) == 1, "panels have one range"

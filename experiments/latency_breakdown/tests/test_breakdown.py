@@ -8,6 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from experiments.latency_breakdown.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
+from experiments.latency_breakdown.claims import LatencyShare
 from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.analyses import analysis_of
@@ -20,24 +22,22 @@ from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
 from torsweep.pipeline.figures import figures
 from torsweep.runsets.plan_tables import PlanTables
-from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
-from torsweep.stats.claims.records import LatencyShare
 from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=40, bulk_clients=20, relays=2, warm_up_s=10, duration_s=200)
-EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+EXPERIMENT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def followed() -> Experiment:
-    return load_experiment(EXPERIMENTS / "refill_waits")
+    return load_experiment(EXPERIMENT)
 
 
 @pytest.fixture(scope="module")
 def followed_tables(followed: Experiment, tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
     folder = tmp_path_factory.mktemp("followed")
-    runs = write_sweep(folder / "runs", followed.plan("main").knobs, [1, 2, 3], SMALL, "refill_waits")
+    runs = write_sweep(folder / "runs", followed.plan("main").knobs, [1, 2, 3], SMALL, "latency_breakdown")
     return gathered(runs, folder)
 
 
@@ -58,7 +58,7 @@ def test_means_add_up_to_the_mean_time_of_the_followed(followed_tables, followed
     both = expected.cast(dict.fromkeys([*followed_tables.knobs, "kind"], pl.String)).join(
         found, on=[*followed_tables.knobs, "kind"]
     )
-    assert len(both) == 12
+    assert len(both) == 6
     assert (both["first_byte_us"] - both["mean_ms"]).abs().max() < 1e-6
 
 
@@ -71,9 +71,7 @@ def test_planted_shares_are_found_in_every_slice(followed_summary):
         for _, _, part, share in SHARES:
             assert shares[part] == pytest.approx(share, abs=1e-4)
     runs = followed_summary["breakdown_runs"]
-    sums = runs.group_by("seed", "refill_interval", "circuit_policy", "kind", "byte").agg(
-        pl.col("share").sum()
-    )
+    sums = runs.group_by("seed", "scheduler", "kind", "byte").agg(pl.col("share").sum())
     assert (sums["share"] - 1).abs().max() < 1e-9
 
 
@@ -100,7 +98,7 @@ def test_groups_are_the_sums_of_their_parts(followed_tables, followed_summary):
 def test_the_way_drawn_is_whole_and_of_the_median_download(followed_tables, followed_summary):
     way = followed_summary["breakdown_path"]
     assert set(way["kind"]) == {"web"} and way["seed"].unique().to_list() == [1]
-    for _, own in way.group_by("refill_interval", "circuit_policy", maintain_order=True):
+    for _, own in way.group_by("scheduler", maintain_order=True):
         assert own["step"].to_list() == list(range(1, len(SHARES) + 2))
         ends = (own["start_ms"] + own["duration_ms"]).to_list()
         assert own["start_ms"].to_list() == pytest.approx([0.0, *ends[:-1]])
@@ -117,8 +115,8 @@ def test_claims_about_shares_are_judged(followed, followed_tables):
                 "id": "bucket",
                 "text": "The first byte waits for tokens.",
                 "test": "latency_share",
-                "knob": "refill_interval",
-                "level": "1000ms",
+                "knob": "scheduler",
+                "level": "kist_2ms",
                 "kind": "web",
                 "metric": "ttfb",
                 "group": "bucket",
@@ -146,8 +144,8 @@ def test_a_share_is_of_the_networks_of_its_level():
 
 def test_what_a_run_says_of_its_joins_comes_to_the_summary(tmp_path):
     size = Size(web_clients=20, bulk_clients=10, relays=2, warm_up_s=10, duration_s=60)
-    followed = load_experiment(EXPERIMENTS / "refill_waits")
-    runs = write_sweep(tmp_path / "runs", followed.plan("main").knobs, [1], size, "refill_waits")
+    followed = load_experiment(EXPERIMENT)
+    runs = write_sweep(tmp_path / "runs", followed.plan("main").knobs, [1], size, "latency_breakdown")
     for run in runs:
         document = json.loads((run / "provenance.json").read_text())
         document["followed_downloads"] = {"followed": 9, "first_bytes": 8, "whole": 7, "no_record": 1}
@@ -167,14 +165,12 @@ def test_what_a_run_says_of_its_joins_comes_to_the_summary(tmp_path):
 
 
 def test_figures_that_need_followed_downloads_say_so():
-    figures = ["ttfb_cdf", "latency_breakdown"]
-    without = load_experiment(EXPERIMENTS / "scheduler_choice", {"figures": figures})
     with pytest.raises(
         InputError, match=r"figures\[.\].*followed downloads.*accepted: tracing, with downloads"
     ):
-        require_answerable(without)
+        require_answerable(load_experiment(EXPERIMENT, {"tracing": None}))
     with pytest.raises(InputError, match="traces nothing"):
-        load_experiment(EXPERIMENTS / "refill_waits", {"tracing": {"downloads": 0}})
+        load_experiment(EXPERIMENT, {"tracing": {"downloads": 0}})
 
 
 def test_a_word_that_nobody_knows_is_refused(followed_tables, tmp_path):
@@ -188,7 +184,9 @@ def test_a_word_that_nobody_knows_is_refused(followed_tables, tmp_path):
 def test_figures_are_drawn_from_the_files(followed_summary, tmp_path, what):
     write_summary(followed_summary, tmp_path / "summaries")
     with style():
-        figure, points, caption = figures()[f"latency_{what}"].draw(Source(tmp_path / "summaries"))
+        figure, points, caption = figures("latency_breakdown")[f"latency_{what}"].draw(
+            Source(tmp_path / "summaries")
+        )
         figure.savefig(tmp_path / "figure.png")
     assert len(points) and "first byte" in caption
     drawn = {part for part in points["part"]} if "part" in points.columns else set()

@@ -14,13 +14,13 @@ import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from experiments.latency_breakdown.breakdown import ALL_DOWNLOADS, SECONDS_PER_SLOT, SLICES
 from plotting.drawing.facets import Facets, as_pandas, legend_above, levels_text
 from plotting.drawing.palette import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from plotting.drawing.source import PlanFigure, Source, kind_title
 from torsweep.config.knob import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from torsweep.config.tracing import GROUP_OF, GROUPS, PLACES
 from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.breakdown import ALL_DOWNLOADS, SECONDS_PER_SLOT, SLICES
 
 FIRST = "first"
 """The byte that figures are about."""
