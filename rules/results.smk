@@ -53,7 +53,6 @@ rule report_plan:
         source=source_key("report"),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
-        networks=arguments.networks,
         settings=arguments.number_of_networks,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
@@ -62,7 +61,7 @@ rule report_plan:
 
 
 rule publish_plan:
-    """Gather tables, summary, figures, page, configuration and provenance of a plan, with their checksums."""
+    """Gather tables, summary, figures, page, configuration and provenance of a plan, as a folder and one file."""
     input:
         experiment=paths.experiment_file,
         tables=TABLES,
@@ -72,7 +71,8 @@ rule publish_plan:
         runs=paths.runs,
         networks=paths.networks,
     output:
-        PUBLISHED,
+        sums=PUBLISHED,
+        bundle=BUNDLE,
     log:
         f"results/logs/publish/{PLAN_LEVELS}.log",
     threads: 1
@@ -88,29 +88,8 @@ rule publish_plan:
         authors=arguments.authors,
         licence=arguments.licence,
         settings=arguments.number_of_networks,
-        out=subpath(output[0], parent=True),
+        out=subpath(output.sums, parent=True),
     message:
         "published result of {wildcards.experiment}, plan {wildcards.plan}"
     script:
         "scripts/publish_plan.py"
-
-
-rule bundle_plan:
-    """Pack what is published of a plan as one file."""
-    input:
-        PUBLISHED,
-    output:
-        BUNDLE,
-    log:
-        f"results/logs/bundles/{PLAN_LEVELS}.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        source=source_key("bundle.py"),
-        folder=subpath(input[0], parent=True),
-    message:
-        "bundle of {wildcards.experiment}, plan {wildcards.plan}"
-    script:
-        "scripts/bundle_plan.py"

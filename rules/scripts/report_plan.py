@@ -8,9 +8,9 @@ from torsweep.storage import write_text
 
 
 def _work() -> None:
-    params = snakemake.params
-    networks = [Path(network) for network in params.networks]
-    places = (Path(params.summary), Path(params.figures), Path(snakemake.input.experiment))
+    params, files = snakemake.params, snakemake.input
+    networks = [Path(manifest).parent for manifest in files.networks]
+    places = (Path(params.summary), Path(params.figures), Path(files.experiment))
     page = gather(*places, networks, params.settings)
     write_text(Path(snakemake.output[0]), render(page))
     for warning in page.warnings:

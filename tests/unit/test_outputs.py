@@ -5,11 +5,7 @@ The commands come from the command line's own tree, so that a new one is covered
 
 from __future__ import annotations
 
-import os
-import shutil
 import stat
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,13 +61,6 @@ def _arguments(name: str, output: Any, target: Path) -> list[str]:
     return words
 
 
-def _device(target: Path) -> None:
-    try:
-        os.mknod(target, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    except PermissionError:
-        pytest.skip("only root makes devices")
-
-
 def _link_to(name: str) -> Callable[[Path], None]:
     """A link to ``name`` beside the target, which is a file if it has a suffix."""
 
@@ -107,9 +96,6 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
     "link to a file": _link_to("thesis.tex"),
     "link to a folder": _link_to("elsewhere"),
     "dangling link": _link_to("nowhere"),
-    "pipe": os.mkfifo,
-    "device": _device,
-    "hidden file alone": _folder_with(".notes"),
     "names of results": _folder_with("network.json", "run.json", "streams.parquet", "SHA256SUMS"),
     "another kind": _another_kind,
 }
@@ -152,22 +138,6 @@ def test_what_is_there_already_is_refused_and_untouched(tmp_path, capfd, name, o
     target.parent.mkdir()
     make(target)
     _refused(lambda: main(_arguments(name, output, target)), tmp_path, target, capfd)
-
-
-def test_a_mount_point_is_refused(tmp_path):
-    target = tmp_path / "out"
-    target.mkdir()
-    mount = f"mount -t tmpfs -o size=1m tmpfs {target}"
-    unshared = ["unshare", "--mount", "sh", "-c"]
-    if shutil.which("unshare") is None or subprocess.run([*unshared, mount], capture_output=True).returncode:
-        pytest.skip("no mounts of its own")
-    command = [sys.executable, "-m", "torsweep", "network", "sample", "ci", "--seed=1", "--out", str(target)]
-    done = subprocess.run(
-        [*unshared, f'{mount} && exec "$@"', "sh", *command], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"torsweep: {target}: is a mount point; accepted: a new or empty folder")
-    assert done.stderr.count("\n") == 1
 
 
 def test_a_marker_is_no_licence_for_links(tmp_path, capfd):

@@ -29,7 +29,7 @@ BROUGHT = {
     f"{FIGURES}/ttfb_cdf.png": {"draw_figure": 1, "report_plan": 1},
     PAGE: {"report_plan": 1},
     PUBLISHED: {},
-    BUNDLE: {"publish_plan": 0},
+    BUNDLE: {},
 }
 """A folder of each stage, or a file that stands alone, and the jobs that its removal brings."""
 
@@ -64,8 +64,7 @@ def test_a_removal_brings_the_jobs_that_it_needs(published, name, tmp_path):
     finally:
         shutil.move(tmp_path / "kept", file)
     # What is published holds everything, and is made again with whatever it holds.
-    expected = {"publish_plan": 1, "bundle_plan": 1, **BROUGHT[name]}
-    assert planned == {rule: jobs for rule, jobs in expected.items() if jobs}
+    assert planned == {"publish_plan": 1, **BROUGHT[name]}
 
 
 DAMAGED = {
@@ -73,7 +72,6 @@ DAMAGED = {
     f"{RUN}/streams.parquet": f"{TABLES}/provenance.json",
     f"{TABLES}/relays.parquet": f"{SUMMARIES}/plan.json",
     f"{SUMMARIES}/medians.csv": f"{FIGURES}/ttfb_cdf.png",
-    f"{PUBLISHED}/tables/streams.parquet": BUNDLE,
 }
 """A file in a folder of each stage, and a file of the next stage, which reads the folder."""
 

@@ -21,7 +21,7 @@ def test_a_new_folder_is_a_target_and_is_listed_with_its_question(tmp_path):
     made = {"sample_network": 1, "run": 2, "collect_tables": 1, "summarize": 1}
     assert jobs == {**made, "draw_figure": 1, "report_plan": 1}
     published = workspace.planned_jobs("publish", config=("engine=cellsim", "network=ci", "replicates=1"))
-    assert published["bundle_plan"] > 1
+    assert published["publish_plan"] > 1
     listed = workspace.snakemake("--list-target-rules", config=("engine=cellsim",))
     assert f"pair ({QUESTION})" in listed.stdout
     assert all(" (" in line for line in listed.stdout.splitlines() if not line.startswith("Using "))

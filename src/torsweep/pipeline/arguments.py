@@ -182,10 +182,6 @@ class Arguments:
         runs = self._paths.sources_plan(wildcards).finished()
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in runs}
 
-    def networks(self, wildcards: Any) -> list[str]:
-        """The folders of a plan's networks."""
-        return [str(Path(manifest).parent) for manifest in self._paths.networks(wildcards)]
-
     def number_of_networks(self, wildcards: Any) -> dict[str, str]:
         """Each override that says how many networks there are, by its key: claims are judged with it."""
         settings = self._paths.experiment_settings.items()

@@ -2,7 +2,7 @@
 
 In: a path and the kind of folder a command is to leave there. Out: that folder, marked, or an OutputError
 with nothing touched. torsweep writes only to a path that does not exist, to an empty folder, or to a folder
-with the marker of the same kind: never to a file, a link, a device, a mount point or another user's folder.
+with the marker of the same kind: never to a file, a link, a device or another user's folder.
 
 :class:`OutputFolder` and :class:`OutputFile` are parsers for parameters of commands: a path that is forbidden
 is refused while the command line is read, before anything has been read, downloaded or computed.
@@ -87,8 +87,6 @@ def require_writable(path: Path, *kinds: FolderKind) -> None:
         return
     if not stat.S_ISDIR(state.st_mode):
         _refuse(path, f"is {_what(state.st_mode)}", kinds)
-    if os.path.ismount(path):
-        _refuse(path, "is a mount point", kinds)
     try:
         # Snakemake makes the folders of a step's outputs before the step.
         file = next((name for name in _files(path) if not (path / name).is_dir()), None)
