@@ -2,11 +2,11 @@
 
     python -m experiments.known_changes.scripts.seen own_rates eight_relays small_live --networks 4
 
-In: networks, an engine, and the plans of this experiment, each of which turns one knob. Out: in
-``configs/seen.csv`` a row for each engine, network, load, change and measure: how much longer it takes with
-the change, the mean over networks with a 95 % interval; and ``docs/tables/what_is_seen.csv`` for documents.
-Rows of the same engine, network, load and change are replaced, all others stay; finished runs in ``--runs``
-are taken as they are.
+In: networks, an engine, and the plans of this experiment, each of which turns one knob. Out: in ``seen.csv``
+beside the experiment a row for each engine, network, load, change and measure: how much longer it takes with
+the change, the mean over networks with a 95 % interval; ``docs/tables/what_is_seen.csv`` for documents; and
+in ``configs/blind.csv`` what each network cannot show. Rows of the same engine, network, load and change are
+replaced, all others stay; finished runs in ``--runs`` are taken as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import log1p
 from pathlib import Path
 
 import numpy as np
@@ -27,20 +28,40 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.plan import Plan
 from torsweep.config.reading import parse_scalar
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.config.variant import Variant
 from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
-from torsweep.engines.registry import find_engine
+from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.run_settings import run_settings, tor_builds
 from torsweep.engines.run_spec import write_run
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.comparison_rows import BYTES
 from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.text import percent_text
 from torsweep.storage import write_text
+from torsweep.study.sight import BLIND_FILE
 
-SEEN, TABLE = Path("configs/seen.csv"), Path("docs/tables/what_is_seen.csv")
+SEEN, TABLE = Path("experiments/known_changes/seen.csv"), Path("docs/tables/what_is_seen.csv")
 ROWS_OF = ["engine", "network", "load", "change"]
+
+REFERENCE = "own_rates"
+"""The network beside which the others are judged: relays at their own rates, a public load."""
+
+NONE_WITHIN, LEAST = 0.05, 0.5
+"""The reference shows what is more than the first; a network sees it where it has this part of it, as a ratio
+of logarithms."""
+
+SORTS = {
+    "the scheduler": (("main", "policy", "half_life"), "schedulers$|kist|circuitpriority|circuitpolicy"),
+    "windows and congestion control": (("windows",), "cc_|circwindow|circ_max_cell|sendme"),
+    "guards": (("guards",), ".*guard"),
+    "the refill of token buckets": (("refill",), "tokenbucket|perconnbw"),
+    "Nagle's algorithm": (("nagle",), "tcpnodelay"),
+}
+"""Sorts of change: the plans, and how names of options begin."""
 
 
 def played(
@@ -113,6 +134,35 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
     return wide.sort(order, descending=[False, False, True, False])
 
 
+def blind(rows: pl.DataFrame) -> Iterator[dict[str, str]]:
+    """What each network cannot show: sorts of change of which the same download moves on the reference, and
+    nowhere half as far in the same direction on this one: in real tor where that has run, else in the
+    model."""
+    rows = rows.filter(pl.col("load") == 1, pl.col("statistic") == "paired").sort("engine")
+    key = ("change", "kind", "metric")
+    # An emulation stands behind the model in this order, and takes its place.
+    means = {(row["network"], *(row[name] for name in key)): row for row in rows.iter_rows(named=True)}
+    for network, (sort, (plans, names)) in product(rows["network"].unique().sort(), SORTS.items()):
+        there = rows.filter(pl.col("plan").is_in(plans), network=REFERENCE)
+        there = there.filter((pl.col("low") > 0) | (pl.col("high") < 0))
+        pairs = [
+            (row, means.get((network, *(row[name] for name in key)), {}))
+            for row in there.iter_rows(named=True)
+            if abs(log1p(row["mean"])) > log1p(NONE_WITHIN)
+        ]
+        parts = [log1p(here["mean"]) / log1p(row["mean"]) if here else 0.0 for row, here in pairs]
+        if pairs and max(parts) < LEAST:
+            row, here = max(pairs, key=lambda pair: abs(log1p(pair[0]["mean"])))
+            size = f"{percent_text(here['mean'])} in {here['engine']}" if here else "nothing"
+            what = f"{row['change']}: {KIND_NAMES[row['kind']]}, {BYTES[row['metric']]} {size}"
+            able = (
+                f"--engine shadow --network {REFERENCE}, or in the model `snakemake --cores all known_changes"
+            )
+            able += f" --config engine={MODEL_ENGINE} network={REFERENCE} plan={plans[0]}`"
+            why = f"{what}, {percent_text(row['mean'])} on {REFERENCE}"
+            yield {"network": network, "names": names, "sentence": f"{sort} ({why}): ask with {able}"}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Write the rows, and the table of all."""
     parser = argparse.ArgumentParser(prog="python -m experiments.known_changes.scripts.seen")
@@ -124,6 +174,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=Path, default=Path("results/seen"), help="a folder for runs")
     parser.add_argument("--out", type=Path, default=SEEN)
     parser.add_argument("--table", type=Path, default=TABLE)
+    parser.add_argument("--blind", type=Path, default=BLIND_FILE)
     options = parser.parse_args(arguments)
     experiment = load_experiment("known_changes", {})
     for load, network, name in product(options.loads, options.names, options.plans or experiment.plan_names):
@@ -146,7 +197,9 @@ def main(arguments: list[str] | None = None) -> None:
             old = pl.read_csv(options.out, schema=rows.schema).join(rows, on=ROWS_OF, how="anti")
             rows = pl.concat([old, rows]).sort(*ROWS_OF, maintain_order=True)
         write_text(options.out, rows.write_csv())
-    write_text(options.table, table(pl.read_csv(options.out)).write_csv())
+    seen = pl.read_csv(options.out)
+    write_text(options.table, table(seen).write_csv())
+    write_text(options.blind, pl.DataFrame(list(blind(seen))).write_csv())
 
 
 if __name__ == "__main__":

@@ -28,3 +28,25 @@ def test_a_cell_says_of_how_many_networks_it_is_where_others_have_more(tmp_path:
     (line,) = seen.table(rows.with_columns(networks=few)).iter_rows(named=True)
     assert line["web_ttlb_paired"].endswith("(1)")
     assert "(" not in line["web_ttfb_paired"]
+
+
+HEADER = ("engine", "network", "plan", "change", "kind", "mean", "low", "high")
+ROWS = [
+    ("cellsim", "own_rates", "windows", "congestion=fixed", "bulk", 0.33, 0.2, 0.5),
+    ("cellsim", "own_rates", "nagle", "nagle=off", "web", -0.01, -0.02, -0.005),
+    ("cellsim", "near", "windows", "congestion=fixed", "bulk", 0.25, -0.1, 0.6),
+    ("cellsim", "not_in_tor", "windows", "congestion=fixed", "bulk", 0.25, -0.1, 0.6),
+    ("emulation", "not_in_tor", "windows", "congestion=fixed", "bulk", 0.02, 0.01, 0.03),
+    ("cellsim", "other_sign", "windows", "congestion=fixed", "bulk", -0.3, -0.4, -0.2),
+]
+
+
+def test_a_network_is_blind_where_no_download_moves_half_as_far_and_real_tor_goes_before_the_model() -> None:
+    rows = pl.DataFrame(ROWS, HEADER, orient="row").with_columns(
+        metric=pl.lit("ttlb"), statistic=pl.lit("paired"), load=1.0
+    )
+    found = {row["network"]: row for row in seen.blind(rows)}
+    assert sorted(found) == ["not_in_tor", "other_sign"]
+    why = "windows and congestion control (congestion=fixed: bulk, last byte +2.0 % in emulation, +33.0 % on"
+    assert found["not_in_tor"]["sentence"].startswith(why)
+    assert "plan=windows" in found["not_in_tor"]["sentence"] and "cc_" in found["not_in_tor"]["names"]

@@ -149,5 +149,5 @@ def describe_command(
         raise InputError("is empty", file=file, key="relays", accepted="one relay or more")
     description.print_description(description.describe(network, latencies, loaded.traffic))
     if fit_load is not None:
-        fitted = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
-        print(fitted.conclusion)
+        _, said = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
+        print(said)

@@ -340,8 +340,7 @@ def _labels(rows: Sequence[Row]) -> str:
 def _bounds(rows: Sequence[Row]) -> str:
     """The bounds of each measure as text: ``same download within 5 %, …``."""
     firsts = (next(of_one) for _, of_one in groupby(rows, key=lambda row: row.statistic))
-    units = {True: "points", False: "%"}
-    return ", ".join(f"{row.statistic} within {100 * row.bound:g} {units[row.is_share]}" for row in firsts)
+    return ", ".join(f"{row.statistic} {row.within_text}" for row in firsts)
 
 
 def _wide(rows: Sequence[Row]) -> list[Row]:
@@ -358,11 +357,13 @@ def _unclear(rows: Sequence[Row]) -> str:
 
 
 def _far_out(rows: Sequence[Row]) -> Iterator[str]:
-    """Which networks are far from the others, and in what."""
-    for seed in dict.fromkeys(seed for row in rows for seed in row.far_out):
-        named = [row for row in rows if seed in row.far_out]
-        texts = [
-            f"{short_name(row.kind)}, {row.label} {row.amount_text(row.by_network[seed])}"
-            for row in named[:MOST_NAMED]
-        ]
-        yield f"Network {seed} is far from the others ({'; '.join(texts)})."
+    """Which networks are far from the others, and in what most."""
+    largest: dict[int, Row] = {}
+    for row in sorted(rows, key=_largest_first):
+        largest.update({seed: row for seed in row.far_out if seed not in largest})
+    texts = [
+        f"network {seed} ({short_name(row.kind)}, {row.label} {row.amount_text(row.by_network[seed])})"
+        for seed, row in sorted(largest.items())
+    ]
+    if texts:
+        yield f"Far from the others: {', '.join(texts)}."

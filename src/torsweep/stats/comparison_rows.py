@@ -10,6 +10,7 @@ from typing import Literal
 
 from torsweep.config.traffic import KIND_NAMES, KINDS
 from torsweep.stats.claims.change import EVERYONE, OF_MOST, SHARE_MEASURES
+from torsweep.stats.claims.judging import NO_DIFFERENCE
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 
@@ -104,7 +105,18 @@ class Row:
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """Texts for the columns of :data:`MEASURES_HEADER`."""
-        return f"{short_name(self.kind)}, {self.label}", self.change_text, self.bounds_text, self.verdict
+        verdict = self.within_text if self.is_small else self.verdict
+        return f"{short_name(self.kind)}, {self.label}", self.change_text, self.bounds_text, verdict
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is no difference, and its interval does not hold 0: a change smaller than the bound."""
+        return self.verdict == NO_DIFFERENCE and not self.interval.low <= 0 <= self.interval.high
+
+    @property
+    def within_text(self) -> str:
+        """``within 5 %``: the bound."""
+        return f"within {100 * self.bound:g} {'points' if self.is_share else '%'}"
 
     @property
     def change_text(self) -> str:

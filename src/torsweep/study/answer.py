@@ -40,8 +40,8 @@ from torsweep.units import SECOND_NS, counted, rounded_duration
 COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak memory"}
 """Measures of what processes of a role cost together, and what they are called."""
 
-MOST_ROWS = 8
-"""Rows of the table on a terminal."""
+ROOM, LEAST_ROWS = 10, 2
+"""Lines on a terminal for sentences and rows of the table, and the fewest rows."""
 
 WIDE = 110
 """Letters of a line that has room for all of a row."""
@@ -72,7 +72,7 @@ def print_verdict(
     else:
         where = f"{claims_file.engine}, {over}"
     console.print(Text("\n".join([about, where, *said.sentences])), soft_wrap=True)
-    rows = said.main_numbers[:MOST_ROWS]
+    rows = said.main_numbers[: max(ROOM - len(said.sentences), LEAST_ROWS)]
     console.print(measures_table(rows, narrow=console.width < WIDE))
     rest = len(said.rows) - len(rows)
     more = [f"{said.notes[1]} The page has {counted(rest, 'more measure')}." if rest else said.notes[1]]
@@ -141,7 +141,7 @@ def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
                 measure, change = row.label, change.partition(" (")[0]
                 bounds, able = bounds.partition("] ")[0], able.partition(",")[0]
                 bounds += "]" if bounds.startswith("[") else ""
-            coloured = Text(verdict, style=COLOURS.get(verdict, COLOURS[INCONCLUSIVE]))
+            coloured = Text(verdict, style=COLOURS[row.verdict])
             table.add_row(measure, change, bounds, coloured, able)
     return table
 

@@ -1,22 +1,21 @@
 """What a change can show on the networks of a comparison, before anything is built: whether it can act there,
-and
-whether both sides can take the same paths.
+and whether both sides can take the same paths.
 
 In: the change, the networks, the era, what the user says of paths. Out: sentences on the parts that cannot
-act and on what the backtest says of such changes (``experiments/backtest/badly_predicted.csv``, which
-the backtest writes), and the pairing. InputError where no part can act, for hosts that the networks
-have not, and for a pairing that cannot be had.
+act and on what the backtest says of such changes (``experiments/backtest/badly_predicted.csv``), and the
+pairing. InputError where no part can act, for hosts that the networks have not, and for a pairing that cannot
+be had.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from torsweep.config.conflux import CONFLUX, LEAST_RELAYS, WHEN_SMALL
+from torsweep.config.conflux import CONFLUX, LEAST_RELAYS
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import AUTO
 from torsweep.config.network import NetworkConfig
@@ -99,42 +98,33 @@ def _bundle_of(change: TorChange) -> Mapping[str, Any]:
     return next((each for name, each in change.options.items() if name != UNCHANGED), {})
 
 
-@dataclass(frozen=True)
-class _Idle:
-    """Options and parameters whose names begin so cannot act where ``idle``: why, and what lets them."""
-
-    names: str
-    idle: Callable[[_World], bool]
-    why: str
-    accepted: str
-
-
-_IDLE = (
-    _Idle(
+_IDLE: tuple[tuple[str, Callable[[_World], bool], str, str], ...] = (
+    (
         "cbt",
         lambda world: not world.learns_timeouts,
         "the torrc of clients has LearnCircuitBuildTimeout 0",
         "--torrc 'LearnCircuitBuildTimeout 1' beside it",
     ),
-    _Idle(
+    (
         "hiddenservice|hs_|hslayer|maxhsdircache|rendpost|vanguards",
         lambda world: not world.onion_services,
         "these networks have no onion services",
         "a network of your own with onion_servers",
     ),
-    _Idle(
+    (
         "cc_(?!alg$)",
         lambda world: world.congestion_control == "0",
         "there is no congestion control with cc_alg=0",
         "--consensus cc_alg=2 beside it",
     ),
-    _Idle(
+    (
         "circwindow$",
         lambda world: world.congestion_control not in (None, "0"),
         "congestion control has windows of its own",
         "--consensus cc_alg=0 beside it",
     ),
 )
+"""How names of options and parameters begin, where these cannot act, why, and what lets them."""
 
 
 def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
@@ -142,7 +132,7 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
 
     Raises InputError where no part can, and for hosts that are not there or cannot take it.
     """
-    _require_hosts(change, config, tornets)
+    _require_hosts(change, _roles(config, tornets))
     bundle, world = _bundle_of(change), _world(change, config, tornets, era)
     changes = [(kind, name, str(value)) for kind in _KINDS for name, value in bundle.get(kind, {}).items()]
     idle = [(each, found) for each in changes if (found := _why_idle(*each, world)) is not None]
@@ -172,8 +162,8 @@ def _why_idle(kind: str, name: str, value: str, world: _World) -> tuple[str, str
         return f"the torrc of these networks has {line}, which goes before it", "--torrc with this option"
     if kind == "torrc" and world.tornets is not None and world.tornets.torrc(None, name) == value:
         return "the torrc of each host states it already", "another value"
-    rules = (rule for rule in _IDLE if re.match(rule.names, name.lower()) and rule.idle(world))
-    return next(((rule.why, rule.accepted) for rule in rules), None)
+    rules = (rule for rule in _IDLE if re.match(rule[0], name.lower()))
+    return next(((why, accepted) for _, idle, why, accepted in rules if idle(world)), None)
 
 
 def _hidden_defaults(change: TorChange, world: _World) -> Iterator[str]:
@@ -192,56 +182,48 @@ def _hidden_defaults(change: TorChange, world: _World) -> Iterator[str]:
         yield f"the default of {name}, {before} and now {after}, does not act, as {stated}; ask with {ask}"
 
 
-def _require_hosts(change: TorChange, config: NetworkConfig, tornets: Tornets | None) -> None:
+def _require_hosts(change: TorChange, role_of: Callable[[str], Role | None]) -> None:
     """InputError for named hosts that no network has, and for Arti on what is no client."""
-    of_lines = [each["on"] for each in change.options.values() if "on" in each]
-    of_tors = {name: tor["on"] for name, tor in change.tors.items() if "on" in tor}
-    for entry in (*of_lines, *of_tors.values()):
-        for name in validate(Where, entry, "--on").names:
-            if _role_of(name, config, tornets) is None:
-                accepted = "hosts of the networks, such as relay1"
-                raise InputError("no network has this host", key="--on", value=name, accepted=accepted)
-    for name, entry in of_tors.items():
-        if any(ARTI in change.tors.get(part, {}) for part in change.tors[name]["mix"]):
-            _refuse_others(entry, config, tornets)
+    of_lines = [validate(Where, each["on"], "--on") for each in change.options.values() if "on" in each]
+    of_tors = {name: validate(Where, tor["on"], "--on") for name, tor in change.tors.items() if "on" in tor}
+    named = [name for where in (*of_lines, *of_tors.values()) for name in where.names]
+    if lost := [name for name in named if role_of(name) is None]:
+        accepted = "hosts of the networks, such as relay1"
+        raise InputError("no network has this host", key="--on", value=lost[0], accepted=accepted)
+    for level, where in of_tors.items():
+        others = [name for name in where.names if role_of(name) != "client"]
+        if others and any(ARTI in change.tors.get(part, {}) for part in change.tors[level]["mix"]):
+            accepted = "clients, such as web1"
+            raise InputError("Arti runs on clients alone", key="--on", value=others[0], accepted=accepted)
     if change.has_arti and any(each.get("torrc") for each in change.options.values()):
-        where = [validate(Where, entry, "--on") for entry in of_lines]
         roles = {
             role
-            for one in where
-            for role in ([_role_of(name, config, tornets) for name in one.names] or [one.role])
-        } or set(get_args(Role))
-        if "client" in roles:
+            for where in of_lines
+            for role in (map(role_of, where.names) if where.names else [where.role])
+        }
+        if not of_lines or "client" in roles:
             accepted = "--consensus, or --on role=relay"
             raise InputError("clients that run Arti take no lines of torrc", key="--torrc", accepted=accepted)
 
 
-def _refuse_others(entry: Mapping[str, object], config: NetworkConfig, tornets: Tornets | None) -> None:
-    """InputError where Arti is to run on what is no client."""
-    where = validate(Where, entry, "--on")
-    others = [name for name in where.names if _role_of(name, config, tornets) != "client"]
-    if others:
-        accepted = "clients, such as web1"
-        raise InputError("Arti runs on clients alone", key="--on", value=others[0], accepted=accepted)
-
-
-def _role_of(name: str, config: NetworkConfig, tornets: Tornets | None) -> Role | None:
-    """The role of the host ``name``; None if no network has it."""
+def _roles(config: NetworkConfig, tornets: Tornets | None) -> Callable[[str], Role | None]:
+    """What says the role of a host by its name; None if no network has it."""
     if tornets is not None:
-        roles: dict[Role, list[Collection[str]]] = {
-            "authority": [network.authorities for network in tornets.networks],
-            "relay": [network.relays for network in tornets.networks],
-            "client": [network.clients for network in tornets.networks],
-        }
-        return next((role for role, sides in roles.items() if any(name in side for side in sides)), None)
-    counts: dict[str, tuple[Role, int]] = {
-        "authority": ("authority", config.authorities),
-        "relay": ("relay", config.relay_count),
-        **{group: ("client", count) for group, count in config.client_counts.items()},
-    }
-    match = re.fullmatch(r"([a-z]+)([1-9][0-9]{0,8})", name)
-    role, many = counts.get(match[1], (None, 0)) if match else (None, 0)
-    return role if match and int(match[2]) <= many else None
+        networks = tornets.networks
+        roles: dict[str, Role] = {}
+        for network in networks:
+            roles |= dict.fromkeys(network.authorities, "authority") | dict.fromkeys(network.relays, "relay")
+            roles |= dict.fromkeys(network.clients, "client")
+        return lambda name: roles.get(name)
+    counts = {"authority": config.authorities, "relay": config.relay_count, **config.client_counts}
+
+    def role_of(name: str) -> Role | None:
+        group, number = re.fullmatch(r"([a-z]*)([1-9][0-9]{0,8})|.*", name).groups()  # type: ignore[union-attr]
+        if int(number or 0) > counts.get(group, 0) or not number:
+            return None
+        return group if group in ("authority", "relay") else "client"
+
+    return role_of
 
 
 BADLY_PREDICTED = Path("experiments/backtest/badly_predicted.csv")
@@ -265,7 +247,7 @@ def choose_pairing(
 
     Raises InputError where common paths are asked for and cannot be had, or would hide the change.
     """
-    notes = [*change.notes, *_conflux_note(change, relays)]
+    notes = list(change.notes)
     why = _why_free(change)
     if text == PATHS and why:
         raise InputError(f"cannot be had: {why}", key="--pairing", value=text, accepted=FREE)
@@ -277,25 +259,13 @@ def choose_pairing(
     return (FREE, [*notes, f"no common paths: {why}; {COST}"]) if why else (PATHS, notes)
 
 
-def _bundles(change: TorChange) -> list[OptionBundle]:
-    return [validate(OptionBundle, entry, None) for entry in change.options.values()]
-
-
 def _why_free(change: TorChange) -> str:
     """Why the two sides cannot take the same paths; empty where they can."""
-    for bundle in _bundles(change):
-        if name := bundle.about_paths:
+    for entry in change.options.values():
+        if name := validate(OptionBundle, entry, None).about_paths:
             return f"{name} is about the choice of paths or the building of circuits"
     if change.has_arti:
         return "Arti chooses its paths itself"
     if any(tor.get("series") == "none" or "program" in tor for tor in change.tors.values()):
         return f"a tor without the project's patches has no {PATHS_OPTION}"
     return ""
-
-
-def _conflux_note(change: TorChange, relays: int) -> Iterator[str]:
-    """A warning where the change turns Conflux on in a network that is too small for it."""
-    lines = [line for bundle in _bundles(change) for line in (bundle.torrc.items(), bundle.consensus.items())]
-    on = {name.lower() for each in lines for name, value in each if str(value) == "1"}
-    if on & {option.name.lower() for option in CONFLUX.tor} and relays < LEAST_RELAYS:
-        yield f"Conflux in {relays} relays: {WHEN_SMALL}; it takes {LEAST_RELAYS} relays or more"

@@ -1,6 +1,6 @@
 """The load at which the relays of a network are used as much as asked.
 
-In: a network, an experiment, a utilisation. Out: :class:`Fitted`, a value of the key ``load``, found by
+In: a network, an experiment, a utilisation. Out: a value of the key ``load``, found by
 bisection with short runs of the model on networks of the same configuration and seed. The runs play the
 experiment's baseline; utilisation is what all relays wrote over what they can write. Each load is run with
 several seeds, because the few clients that never pause are on other relays each time: single runs of the
@@ -13,7 +13,7 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -31,7 +31,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.seeds import repeat_seed
-from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.inference.intervals import Interval, t_interval
 
 RUNS_OF_A_LOAD, WARM_UP_S, MEASURED_S = 8, 30, 30
 """How many runs there are of a load, and how long each is. Longer ones differ by chance as much."""
@@ -47,51 +47,30 @@ MOST_LOAD = 20.0
 
 @dataclass(frozen=True)
 class Step:
-    """A load, the clients of its network, and the utilisation in its runs: mean and 95 % interval."""
+    """A load, the web and bulk clients of its network, and the utilisation in its runs, with its 95 %
+    interval."""
 
     load: float
-    web_clients: int
-    bulk_clients: int
-    utilisation: float
-    low: float
-    high: float
+    clients: tuple[int, int]
+    utilisation: Interval
 
     @property
     def text(self) -> str:
         """``load 0.5: 475 web and 25 bulk clients, utilisation 0.712 [0.690, 0.734]``."""
-        clients = f"{self.web_clients} web and {self.bulk_clients} bulk clients"
-        return f"load {self.load:g}: {clients}, utilisation {self.interval}"
+        web, bulk = self.clients
+        return f"load {self.load:g}: {web} web and {bulk} bulk clients, utilisation {self.interval}"
 
     @property
     def interval(self) -> str:
         """``0.712 [0.690, 0.734]``."""
-        return f"{self.utilisation:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-    @property
-    def clients(self) -> tuple[int, int]:
-        """Web and bulk clients: loads with the same are the same network."""
-        return self.web_clients, self.bulk_clients
+        return f"{self.utilisation.mean:.3f} [{self.utilisation.low:.3f}, {self.utilisation.high:.3f}]"
 
 
-@dataclass(frozen=True)
-class Fitted(Step):
-    """The step closest to the utilisation ``asked``."""
-
-    asked: float
-
-    @property
-    def conclusion(self) -> str:
-        """The result in one line."""
-        near = abs(self.utilisation - self.asked) <= CLOSE_ENOUGH
-        how = f"within {CLOSE_ENOUGH} of" if near else "and one client more or less comes no closer to"
-        return (
-            f"load: {self.load:g}  # utilisation {self.interval}, {how} {self.asked:g}; "
-            f"{RUNS_OF_A_LOAD} runs of {MODEL_ENGINE}"
-        )
-
-
-def fit_load(directory: Path, experiment: Experiment, target: float, tell: Callable[[Step], None]) -> Fitted:
-    """The load that gives the network in ``directory`` the utilisation ``target``; each step is told.
+def fit_load(
+    directory: Path, experiment: Experiment, target: float, tell: Callable[[Step], None]
+) -> tuple[Step, str]:
+    """The load that gives the network in ``directory`` the utilisation ``target``, and the result as a line;
+    each step is told.
 
     Raises InputError when ``target`` is no share, or no load reaches it.
     """
@@ -102,53 +81,48 @@ def fit_load(directory: Path, experiment: Experiment, target: float, tell: Calla
     experiment = experiment.model_copy(update=lasts)
     network, _ = read_network(directory, latency=False)
     file = directory / NETWORK_FILE
-    config = validate(NetworkConfig, network.config, file)
-
-    def at(load: float) -> Step:
-        step = _play(
-            validate(NetworkConfig, {**network.config, "load": float(f"{load:.4g}")}, file),
-            network.seed,
-            experiment,
-        )
+    load = validate(NetworkConfig, network.config, file).load
+    below: Step | None = None
+    above: Step | None = None
+    while True:
+        config = validate(NetworkConfig, {**network.config, "load": float(f"{load:.4g}")}, file)
+        step = _play(config, network.seed, experiment)
         tell(step)
-        return step
-
-    low, high = _around(target, at, config.load)
-    while True:
-        closest = min((low, high), key=lambda step: abs(step.utilisation - target))
-        if abs(closest.utilisation - target) <= CLOSE_ENOUGH:
-            break
-        middle = at(math.sqrt(low.load * high.load))
-        if middle.clients in (low.clients, high.clients):
-            break
-        low, high = (middle, high) if middle.utilisation < target else (low, middle)
-    return Fitted(**asdict(closest), asked=target)
-
-
-def _around(target: float, at: Callable[[float], Step], load: float) -> tuple[Step, Step]:
-    """Two steps with ``target`` between their utilisations, by doubling or halving ``load``."""
-    step = at(load)
-    if step.utilisation < target:
-        while True:
-            if step.load >= MOST_LOAD:
+        if abs(step.utilisation.mean - target) <= CLOSE_ENOUGH:
+            return step, _conclusion(step, f"within {CLOSE_ENOUGH} of {target:g}")
+        sides = [side for side in (below, above) if side is not None]
+        if len(sides) == 2 and step.clients in (sides[0].clients, sides[1].clients):
+            closest = min(sides, key=lambda side: abs(side.utilisation.mean - target))
+            return closest, _conclusion(closest, f"and one client more or less comes no closer to {target:g}")
+        if step.utilisation.mean < target:
+            if above is None and (step.load >= MOST_LOAD or _gains_little(below, step)):
+                raise _out_of_reach(target, max(filter(None, (below, step)), key=_used))
+            below = step
+        else:
+            if below is None and sum(step.clients) <= 1:
                 raise _out_of_reach(target, step)
-            more = at(min(2 * step.load, MOST_LOAD))
-            if more.utilisation >= target:
-                return step, more
-            if more.utilisation < step.utilisation + LEAST_GAIN:
-                raise _out_of_reach(target, max(step, more, key=lambda each: each.utilisation))
-            step = more
-    while True:
-        if sum(step.clients) <= 1:
-            raise _out_of_reach(target, step)
-        less = at(step.load / 2)
-        if less.utilisation < target:
-            return less, step
-        step = less
+            above = step
+        if below is not None and above is not None:
+            load = math.sqrt(below.load * above.load)
+        else:
+            load = step.load / 2 if below is None else min(2 * step.load, MOST_LOAD)
+
+
+def _used(step: Step) -> float:
+    return step.utilisation.mean
+
+
+def _gains_little(before: Step | None, step: Step) -> bool:
+    return before is not None and _used(step) < _used(before) + LEAST_GAIN
+
+
+def _conclusion(step: Step, how: str) -> str:
+    runs = f"{RUNS_OF_A_LOAD} runs of {MODEL_ENGINE}"
+    return f"load: {step.load:g}  # utilisation {step.interval}, {how}; {runs}"
 
 
 def _out_of_reach(target: float, step: Step) -> InputError:
-    problem = f"no load gives this utilisation: the closest is {step.utilisation:.3f}, at load {step.load:g}"
+    problem = f"no load gives this utilisation: the closest is {_used(step):.3f}, at load {step.load:g}"
     return InputError(problem, key="--fit-load", value=target)
 
 
@@ -166,9 +140,8 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
             write_run(spec, run)
             used.append(_written(run) / (MEASURED_S * usable_bytes_per_s))
             spec = spec.model_copy(update={"seed": repeat_seed(spec.seed)})
-    interval = t_interval(used)
     clients = config.client_counts
-    return Step(config.load, clients["web"], clients["bulk"], interval.mean, interval.low, interval.high)
+    return Step(config.load, (clients["web"], clients["bulk"]), t_interval(used))
 
 
 def _written(run: Path) -> int:

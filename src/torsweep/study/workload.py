@@ -266,13 +266,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
         f"{names.get(name, name)} {'is built' if built else 'to be built'}"
         for name, built in plan.builds.items()
     )
-    yield f"builds    {', '.join(builds)}"
-    try:
-        require_buildable(plan.missing)
-    except ToolMissing as lack:
-        yield f"missing   {lack}"
-    if plan.missing:
-        yield f"unchecked {UNCHECKED}"
+    yield f"builds    {'; '.join([', '.join(builds), *_unbuilt(plan.missing)])}"
     each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
     runs, finished = SIDES * networks, _finished(play, experiment)
     measured = rounded_duration(experiment.measured / SECOND_NS)
@@ -285,6 +279,16 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield from expected_lines(plan, networks)
     if plan.blind:
         yield f"blind to  {plan.blind}"
+
+
+def _unbuilt(missing: list[TorSource]) -> Iterator[str]:
+    """What builds need that is not here; else what they will show."""
+    try:
+        require_buildable(missing)
+    except ToolMissing as lack:
+        yield f"missing: {lack}"
+    else:
+        yield from [UNCHECKED] if missing else []
 
 
 def _finished(play: Play, experiment: Experiment) -> int:
@@ -309,14 +313,11 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
         yield f"shows     a change may be shown, but none is promised by {counted(networks, 'network')}"
         return
     yield f"shows     with a chance of {100 * POWER:.0f} %, changes of {sizes}"
-    engine, experiment = plan.play.engine, plan.experiment
-    bases = (
-        basis(row, engine, experiment.pairing) + _other_time(row, experiment) for _, row in shown.values()
-    )
-    yield f"          {next(bases)}"
+    _, row = next(iter(shown.values()))
+    why = basis(row, plan.play.engine, plan.experiment.pairing) + _other_time(row, plan.experiment)
     if left_out := plan.too_short:
-        time = rounded_duration(experiment.measured / SECOND_NS)
-        yield f"          nothing is known of {'; '.join(left_out)}: in {time} too few downloads get there"
+        why += f"; too few downloads get there to say anything of {'; '.join(left_out)}"
+    yield f"          {why}"
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:

@@ -9,6 +9,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.analyses import change_verdict, claims_file_of
@@ -30,8 +31,8 @@ from tests.model_comparison import (
 from torsweep.engines.table_schema import STREAMS
 from torsweep.runsets.run import read_table
 from torsweep.stats.claims import claims_of
-from torsweep.stats.claims.change import EVERYONE, AnyChange
-from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
+from torsweep.stats.claims.change import EVERYONE, AnyChange, MeasureQuestion
+from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, within_factor
 from torsweep.stats.comparison import BETTER, MIXED, OPEN, WORSE, Comparison, KindVerdict, comparison
 from torsweep.stats.comparison_rows import SHOWN
 
@@ -136,7 +137,7 @@ def test_one_network_that_takes_three_times_as_long_is_named(
 ) -> None:
     said = compared(runs, tmp_path, seeds, slower(3, seeds=[SLOW_NETWORK]))
     assert of(said).verdict == INCONCLUSIVE, said.sentences
-    assert f"Network {SLOW_NETWORK} is far from the others (" in " ".join(said.sentences)
+    assert f"Far from the others: network {SLOW_NETWORK} (" in " ".join(said.sentences)
     assert {seed for row in of(said).rows for seed in row.far_out} == {SLOW_NETWORK}
 
 
@@ -182,6 +183,19 @@ def test_a_row_that_may_be_anything_is_named_in_a_line_and_is_no_row() -> None:
     said = said_of(p90_ttlb=(-0.6, 1.2))
     assert "p90_ttlb" not in {row.measure for row in said.numbers}
     assert "Too little was measured to say anything of web: 90th percentile (last byte)." in said.sentences
+
+
+@pytest.mark.parametrize(("mean", "word"), [(0.008, "within 5 %"), (0.001, NO_DIFFERENCE)])
+def test_a_change_that_is_smaller_than_the_bound_is_not_called_none(mean: float, word: str) -> None:
+    """Its 90 % interval excludes 0, and the interval that covers all measures together does not."""
+    values = mean + 0.004 * np.linspace(-1, 1, 8)
+    readings = (lambda interval: interval.low > 0, lambda interval: False, within_factor(0.05))
+    question = MeasureQuestion(
+        "", values, "", *readings, logarithms=True, measure="paired_ttfb", bound=0.05, networks=tuple(EIGHT)
+    )
+    verdict = dataclasses.replace(change_verdict(), comparisons=(question.answer(0.99999),))
+    (row,) = comparison(claims_file_of(verdict), claims_of(experiment())).rows
+    assert (row.verdict, row.cells[-1]) == (NO_DIFFERENCE, word)
 
 
 def test_no_difference_is_refused_where_the_change_did_not_arrive() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,11 +13,12 @@ import pytest
 import typer
 import yaml
 
-from tests.analyses import change_verdict, claims_file_of
+from tests.analyses import TIMES, change_verdict, claims_file_of
 from torsweep.cli import app
 from torsweep.engines import selection
 from torsweep.errors import ToolMissing
 from torsweep.home import CHECKOUT
+from torsweep.stats.claims.change import EVERYONE, SHARE_MEASURES
 from torsweep.study import answer, named_tor, play, request, workload
 from torsweep.study.venue import Venue
 from torsweep.tor import build
@@ -160,7 +162,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     assert (code, stand_ins, list(tmp_path.iterdir())) == (0, [], [])
     said = dict(line.split(None, 1) for line in out.splitlines()[1:])
     assert said["engine"] == "emulation, network ci: as a test says so"
-    assert said["builds"] == "Debian's tor to be built"
+    assert said["builds"].startswith("Debian's tor to be built; whether patches apply")
     assert said["runs"] == "8 (2 on each of 4 networks), 2 min measured, 0 of them finished"
     assert "at a time; " in said["time"] and said["time"].endswith("MB of disk")
 
@@ -174,7 +176,7 @@ def test_what_a_build_lacks_here_is_planned_around_and_stops_before_anything_is_
     monkeypatch.setattr(build, "check_requirements", no_libevent)
     code, out, _ = torsweep(*ASKED, "--dry-run")
     assert code == 0
-    assert "missing   building tor needs libevent: apt-get install libevent-dev" in out.splitlines()
+    assert "to be built; missing: building tor needs libevent: apt-get install libevent-dev" in out
     code, _, err = torsweep(*ASKED)
     assert code == 3 and err.splitlines()[-1].startswith("torsweep: building tor needs libevent")
     assert (stand_ins, list(tmp_path.iterdir())) == ([], [])
@@ -200,6 +202,26 @@ def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch):
     assert (code, out) == (1, "")
     # Why is said last, by the pipeline itself.
     assert err.splitlines()[-1].startswith("torsweep: the study is ")
+
+
+def test_a_plan_has_at_most_ten_lines_and_an_answer_twenty(torsweep, stand_ins, monkeypatch):
+    """Each group is slower in all measures, two networks are far from the others, and all that may stand
+    below is there."""
+    bad = dict.fromkeys(TIMES, (0.1, 0.3))
+    groups = [change_verdict(kind, **bad) for kind in ("web", "large", "middle", "small")]
+    verdicts = [*groups, change_verdict(EVERYONE, **dict.fromkeys(SHARE_MEASURES, (0.1, 0.3)))]
+    odd, *rest = groups[0].comparisons
+    far_out = replace(odd, behind=replace(odd.behind, far_out=(1, 2)))
+    verdicts[0] = replace(groups[0], comparisons=(far_out, *rest))
+    monkeypatch.setattr(answer, "read_claims", lambda summary: claims_file_of(*verdicts))
+    monkeypatch.setattr(answer, "costs_of", lambda summary: ["Relays: processor time +2.5 % [−1.0, +6.0]"])
+    monkeypatch.setattr(request, "better_spent", lambda *plan: "16 networks would show less")
+    _, out, _ = torsweep(*ASKED)
+    assert "more measures" in out and "Far from the others: network 1 (" in out
+    assert len(out.splitlines()) <= 20, out
+    monkeypatch.setattr(workload.Workload, "too_short", ["5 MiB, last byte"])
+    _, out, _ = torsweep(*ASKED[:-1], "eight_relays", "--dry-run")
+    assert len(out.splitlines()) == 10, out
 
 
 def test_what_was_decided_is_said(torsweep, repository):
