@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from experiments.cell_trace.spikes import find_period
 from torsweep.config.tracing import STAGES
 from torsweep.runsets.plan_tables import PlanTables
-from torsweep.stats.inference.intervals import log_interval
+from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.statistic import (
     HOST_COLUMN,
     KNOB_COLUMNS,
@@ -179,17 +179,20 @@ def _density(cells: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_networks(analysis: Analysis) -> pl.DataFrame:
-    """Geometric means over networks, with 95 % t-intervals of the median and of the mean; null with one."""
+    """Means over networks, with 95 % t-intervals of the median and of the mean, none below 0; null with one.
+
+    Not of logarithms: where half of a network's cells pass at once, its median is 0.
+    """
     by = [*analysis.knobs, *_GROUP]
     rows = []
     for key, runs in analysis.once(cell_times).runs.group_by(by, maintain_order=True):
         row = dict(zip(by, key, strict=True)) | {"networks": runs.height}
         row["cell_count"] = runs["cell_count"].cast(pl.Float64).mean()
         for name in ("mean_ms", *CELL_QUANTILES):
-            interval = log_interval(runs[name].to_numpy())
+            interval = t_interval(runs[name].to_numpy())
             row[name] = interval.mean
             if name in ("median_ms", "mean_ms") and interval.known:
-                row |= {f"{name}_low": interval.low, f"{name}_high": interval.high}
+                row |= {f"{name}_low": max(interval.low, 0.0), f"{name}_high": interval.high}
         rows.append(row)
     return pl.DataFrame(rows, CELL_TIMES.schema(analysis.knobs))
 
@@ -277,7 +280,7 @@ CELL_TIMES = of_cells(
     | STAGE
     | NETWORKS_COLUMN
     | numbers(
-        "mean over networks, of times the geometric one, in ms", "cell_count", *CELL_QUANTILES, "mean_ms"
+        "mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms"
     )
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,

@@ -120,7 +120,7 @@ def _stream_progress(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             panel.axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
         panel.axis.set_title("\n".join(filter(None, (panel.axis.get_title(), _starved(of_panel)))))
     handles = [Line2D([], [], color=colours[one], label=str(one)) for one in streams]
-    legend_above(figure, handles, 1.6, "Stream, in order of opening")
+    legend_above(figure, handles, 1.6, f"Stream, in order of opening (network of seed {seed})")
     return figure, points, caption
 
 

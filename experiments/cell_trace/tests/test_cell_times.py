@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import polars as pl
 import pytest
 
+from experiments.cell_trace.cell_times import _over_networks
 from plotting.drawing.palette import style
 from plotting.drawing.source import Source
 from tests.synthetic import Size, gathered, write_sweep
@@ -15,6 +18,7 @@ from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, W
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.pipeline.figures import figures
 from torsweep.runsets.plan_tables import PlanTables
+from torsweep.stats.statistic import Analysis
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)
@@ -64,6 +68,15 @@ def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary):
     both = whole.join(parts, on=by)
     assert len(both) == len(whole) > 0
     assert np.allclose(both["mean_ms"], both["sum"], rtol=1e-12)
+
+
+def test_a_network_whose_median_is_0_counts_as_much_as_the_others(traced_summary):
+    runs = section(traced_summary["cell_runs"], "kist_10ms", "all", "total")
+    runs = runs.with_columns(median_ms=pl.col("seed").replace_strict({1: 0.0, 2: 1.0, 3: 2.0}))
+    analysis = SimpleNamespace(knobs=["scheduler"], once=lambda _: SimpleNamespace(runs=runs))
+    (row,) = _over_networks(cast(Analysis, analysis)).iter_rows(named=True)
+    assert row["median_ms"] == pytest.approx(1.0)
+    assert (row["median_ms_low"], row["median_ms_high"]) == pytest.approx((0.0, 1 + 4.3027 / 3**0.5), rel=1e-4)
 
 
 def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary):
