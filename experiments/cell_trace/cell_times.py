@@ -279,9 +279,7 @@ CELL_TIMES = of_cells(
     | SECTIONS
     | STAGE
     | NETWORKS_COLUMN
-    | numbers(
-        "mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms"
-    )
+    | numbers("mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms")
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,
     in_summary=_in_summary,

@@ -107,7 +107,8 @@ def _cell_density(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     # Axes are shared: a fifth of a decade below the shortest time, and above the longest.
     times_ms = points["least_ms"].to_numpy()
     figure.axes[0].set_ylim(times_ms.min() / 1.6, times_ms.max() * 1.8)
-    figure.colorbar(ScalarMappable(shades, _COLOURS), ax=figure.axes, shrink=0.6, pad=0.01, label=f"cells, network of seed {seed}")
+    shown = f"cells, network of seed {seed}"
+    figure.colorbar(ScalarMappable(shades, _COLOURS), ax=figure.axes, shrink=0.6, pad=0.01, label=shown)
     return figure, points, caption
 
 
