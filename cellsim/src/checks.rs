@@ -2,6 +2,7 @@
 //!
 //! In: what was read. Out: nothing, or a text of the form `key: problem, accepted: …`.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::latency::RTT_MAX_US;
@@ -129,6 +130,12 @@ fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     check_points(&key("response_quantiles"), traffic.response_quantiles.as_deref(), 1, 1 << 40)?;
     check_points(&key("think_quantiles"), traffic.think_quantiles.as_deref(), 0, WEEK.ns())?;
     check_points(&key("page_objects"), traffic.page_objects.as_deref(), 1, PAGE - 1)?;
+    within(key("sites"), traffic.sites.as_ref().map_or(1, BTreeMap::len) as u64, 1, PAGE - 1)?;
+    for (name, sizes) in traffic.sites.iter().flatten() {
+        let key = key(&format!("sites.{name}"));
+        within(&key, sizes.len() as u64, 1, PAGE - 1)?;
+        sizes.iter().try_for_each(|&size| within(&key, size, 1, 1 << 40))?;
+    }
     within(key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
     match traffic.timeout_ns {
         // A download that is over opens the next one: limits of no time make downloads without end.

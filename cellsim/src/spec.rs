@@ -302,6 +302,9 @@ pub struct Traffic {
     /// What the number of a page's objects is drawn from, where clients download pages.
     #[serde(default)]
     pub page_objects: Option<Vec<Point>>,
+    /// Pages by name, each with the sizes of its objects, bytes: what every page is drawn from instead.
+    #[serde(default)]
+    pub sites: Option<BTreeMap<String, Vec<u64>>>,
     /// Whether a client begins in the middle of its first downloads, or of its first page.
     #[serde(default)]
     pub under_way_at_start: bool,

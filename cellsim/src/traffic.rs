@@ -13,14 +13,32 @@ pub const MILLION: u64 = 1_000_000;
 pub const PAGE: u64 = 1_000_000;
 
 impl Traffic {
+    /// Whether clients download pages.
+    pub fn has_pages(&self) -> bool {
+        self.page_objects.is_some() || self.sites.is_some()
+    }
+
+    /// The sizes of the objects of the site that page `number` of `client` is; none where there are no sites.
+    fn site(&self, seed: u64, client: u64, number: u64) -> Option<&[u64]> {
+        let sites = self.sites.as_ref()?;
+        let which = Stream::new(seed, "site", client, number).index(sites.len());
+        sites.values().nth(which).map(Vec::as_slice)
+    }
+
     /// How many objects page `number` of `client` has; none where clients download no pages.
     pub fn objects(&self, seed: u64, client: u64, number: u64) -> Option<u64> {
-        let whole = drawn(self.page_objects.as_deref()?, &mut Stream::new(seed, "page", client, number));
+        let whole = match self.site(seed, client, number) {
+            Some(sizes) => sizes.len() as u64,
+            None => drawn(self.page_objects.as_deref()?, &mut Stream::new(seed, "page", client, number)),
+        };
         Some(if self.under_way_at_start && number == 1 { rest(whole, seed, client, number) } else { whole })
     }
 
     /// The size of download `number` of `client`, bytes.
     pub fn size(&self, seed: u64, client: u64, number: u64) -> u64 {
+        if let Some(sizes) = self.site(seed, client, number / PAGE) {
+            return sizes[usize::try_from(number % PAGE).expect("fewer than a million") - 1];
+        }
         let whole = match &self.response_quantiles {
             Some(points) => drawn(points, &mut Stream::new(seed, "size", client, number)),
             None => self.response_bytes,

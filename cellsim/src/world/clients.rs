@@ -104,7 +104,7 @@ impl Clients {
     /// A client, which has its first circuits, wants its first downloads.
     pub fn start(&mut self, s: &mut Shared, client: ClientId) {
         let traffic = self.traffic(&s.cx, client);
-        let at_once = if traffic.page_objects.is_some() { 1 } else { traffic.parallel_streams };
+        let at_once = if traffic.has_pages() { 1 } else { traffic.parallel_streams };
         for _ in 0..at_once {
             self.open_next(s, client);
         }
@@ -347,7 +347,7 @@ impl Clients {
         self.clients[tor].waiting.retain(|&other| other != download);
         self.free_downloads.push(download);
         self.close_old_circuits(s, tor);
-        if self.traffic(&s.cx, client).page_objects.is_some() {
+        if self.traffic(&s.cx, client).has_pages() {
             self.object_ended(s, client, number % PAGE);
         } else {
             self.pause(s, client, number);

@@ -1,8 +1,10 @@
 //! Clients that download pages of several objects.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
-use crate::networks::{network, run, streams};
+use crate::networks::{finished, network, rows, run, streams};
 
 #[test]
 fn a_page_is_its_first_object_then_the_others_then_a_pause() {
@@ -18,4 +20,24 @@ fn a_page_is_its_first_object_then_the_others_then_a_pause() {
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(page * 1_000_000 + 1..=page * 1_000_000 + 6));
     }
+}
+
+#[test]
+fn pages_of_sites_have_the_objects_of_one_site_each() {
+    let mut run = run("web", 1, 20_000, 1_000_000_000, 60);
+    run["traffic"]["web"]["sites"] = json!({"long": [30_000, 500, 700], "short": [10_000]});
+    let folder = finished(&network("web", 1), &run, 10_000);
+    let mut pages: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for row in rows(folder.path(), "streams") {
+        let [number, wanted] = [3, 16].map(|column| row.get_long(column).expect("a number"));
+        pages.entry(number / 1_000_000).or_default().push(wanted);
+    }
+    // The run ended in the last one.
+    pages.pop_last();
+    let [long, short] = [vec![30_000, 500, 700], vec![10_000]];
+    // `tests/unit/engines/test_draws.py` expects the same ones.
+    let expected = [&short, &long, &long, &short, &short, &long];
+    let pages: Vec<_> = pages.into_values().collect();
+    assert!(pages.iter().zip(expected).all(|(page, expected)| page == expected), "{pages:?}");
+    assert!(pages.len() > 6, "{pages:?}");
 }

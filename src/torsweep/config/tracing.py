@@ -86,16 +86,16 @@ TracedHost = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 
 
 class Tracing(Section):
-    """Which relays record cells, at which places, and how many downloads are followed."""
+    """Which hosts record cells, at which places, and how many downloads are followed."""
 
     hosts: Annotated[tuple[TracedHost, ...], Field(max_length=1_000)] = ()
-    """Relays, as in network.json, that record cells."""
+    """Relays, and in engines of real tor clients, as in network.json, that record cells."""
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=len(POINTS))] = POINTS
-    """The places of a relay at which a cell is recorded."""
+    """The places of a host at which a cell is recorded."""
     sample: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1
     """N records one cell in N, at all of its places."""
     records: Annotated[int, Field(strict=True, ge=1_000, le=MOST_RECORDS)] = 4_000_000
-    """How many records a relay keeps: the newest."""
+    """How many records a host keeps: the newest."""
     downloads: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
     """N follows one download in N from its client to the server and back; 0 follows none."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
@@ -57,10 +58,13 @@ class _Table(Section):
     """Where the table is from."""
 
 
+_Size = Annotated[SizeBytes, Between("1 B", "8 GiB")]
+
+
 class _Sizes(_Table):
     """Rows such as ``[0.5, 20 KB]``."""
 
-    quantiles: tuple[tuple[_Share, Annotated[SizeBytes, Between("1 B", "8 GiB")]], ...]
+    quantiles: tuple[tuple[_Share, _Size], ...]
     """Rows such as ``[0.5, 20 KB]``: half of the sizes are below 20 KB. Shares rise from 0 to 1; between rows
     values are spread evenly."""
 
@@ -213,14 +217,31 @@ class Think(Section):
         return (self.min + self.max) / 2e9
 
 
+class Sites(Section):
+    """Pages with names: each page of a client is one of them, drawn anew."""
+
+    sites: Annotated[
+        Mapping[
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", max_length=64)],
+            Annotated[tuple[_Size, ...], Field(min_length=1, max_length=MOST_OBJECTS)],
+        ],
+        Field(min_length=1, max_length=10_000),
+    ]
+    """The sizes of the objects of each site, in order, by its name: `{news: [20 KB, 3 KB, 5 KB]}`."""
+
+
 def _tag(value: object) -> str:
-    """Whether sizes or pauses are given, or drawn from a table."""
+    """Whether sizes or pauses are given, or drawn from a table or among sites."""
+    if isinstance(value, Sites) or (isinstance(value, Mapping) and "sites" in value):
+        return "<sites>"
     drawn = isinstance(value, DrawnSize | DrawnPause) or (isinstance(value, Mapping) and "quantiles" in value)
     return "<drawn>" if drawn else "<given>"
 
 
 _Response = Annotated[
-    Annotated[SizeBytes, Between("1 B", "8 GiB"), Tag("<given>")] | Annotated[DrawnSize, Tag("<drawn>")],
+    Annotated[_Size, Tag("<given>")]
+    | Annotated[DrawnSize, Tag("<drawn>")]
+    | Annotated[Sites, Tag("<sites>")],
     Discriminator(_tag),
 ]
 _Think = Annotated[
@@ -234,7 +255,8 @@ class ClientTraffic(Section):
     request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
     """Payload of the request."""
     response: _Response
-    """Payload of a download, or of an object of a page; or ``{quantiles: NAME}`` draws it from a table."""
+    """Payload of a download, or of an object of a page; or ``{quantiles: NAME}`` draws it from a table; or
+    ``{sites: {NAME: [SIZE, …]}}``: clients download pages, each with the objects of a site."""
     think: _Think
     """The pause after a download or a page; or ``{quantiles: NAME}`` draws it from a table."""
     timeout: Timeout | None = None
@@ -251,19 +273,35 @@ class ClientTraffic(Section):
 
     @model_validator(mode="after")
     def _a_page_has_one_circuit(self) -> Self:
-        if self.page is not None and self.isolate_streams:
+        if self.has_pages and self.isolate_streams:
             raise RefusedValue("the objects of a page share a circuit", key="isolate_streams", value=True)
+        if self.page is not None and isinstance(self.response, Sites):
+            raise RefusedValue("sites say how many objects a page has", key="page", accepted="one of the two")
         return self
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether clients download pages."""
+        return self.page is not None or isinstance(self.response, Sites)
+
+    @property
+    def mean_objects(self) -> float:
+        """The mean number of objects between two pauses."""
+        if isinstance(self.response, Sites):
+            return fmean(map(len, self.response.sites.values()))
+        return 1 if self.page is None else mean(self.page.points)
 
     @property
     def mean_size(self) -> int:
         """The mean size of a download, or of an object of a page, in bytes."""
+        if isinstance(self.response, Sites):
+            return round(fmean(size for sizes in self.response.sites.values() for size in sizes))
         return self.response if isinstance(self.response, int) else mean(self.response.points)
 
     @property
     def mean_response(self) -> int:
         """The mean bytes that a client gets between two pauses, as a download or a page."""
-        return self.mean_size * (1 if self.page is None else mean(self.page.points))
+        return round(self.mean_size * self.mean_objects)
 
 
 class Traffic(Section):

@@ -71,14 +71,25 @@ PAGE = 1_000_000
 """The number of the download of a page's object: this times the page's, plus its own from 1."""
 
 
+def site_of(traffic: RunTraffic, seed: int, client: int, page: int) -> str | None:
+    """The site that the client's ``page`` is; None without sites."""
+    names = sorted(traffic.sites or ())
+    return names[draw(seed, "site", client, page, len(names))] if names else None
+
+
 def object_count(traffic: RunTraffic, seed: int, client: int, page: int) -> int:
     """How many objects the client's ``page`` has."""
+    if traffic.sites:
+        return len(traffic.sites[site_of(traffic, seed, client, page) or ""])
     whole = drawn(traffic.page_objects or ((0, 1), (MILLION, 1)), draw(seed, "page", client, page, MILLION))
     return _rest(whole, seed, client, page) if traffic.under_way_at_start and page == 1 else whole
 
 
 def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
     """The size of the client's ``download``."""
+    if traffic.sites:
+        page, which = divmod(download, PAGE)
+        return traffic.sites[site_of(traffic, seed, client, page) or ""][which - 1]
     whole = traffic.response_bytes
     if traffic.response_quantiles is not None:
         whole = drawn(traffic.response_quantiles, draw(seed, "size", client, download, MILLION))

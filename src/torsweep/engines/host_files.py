@@ -187,10 +187,14 @@ def arti_guards(
     return guards_json(identified, now)
 
 
+def cell_lines(run: RunSpec, host: str, ring: str) -> list[str]:
+    """The torrc lines with which ``host`` records its cells in ``ring``, if it is to."""
+    return tracing_options(run.tracing, ring) if run.tracing and host in run.tracing.hosts else []
+
+
 def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:
     """The torrc lines with which ``relay`` records its cells in ``ring`` and its round trips in ``log``."""
-    traced = run.tracing if run.tracing and relay.name in run.tracing.hosts else None
-    lines = tracing_options(traced, ring) if traced else []
+    lines = cell_lines(run, relay.name, ring)
     return [*lines, *(vegas_log_lines(log) if logs_round_trips(run.tor, relay) else ())]
 
 

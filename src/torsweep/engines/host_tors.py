@@ -101,9 +101,12 @@ class HostTors:
         problems |= {CONFLUX.name: arti and run.tor.conflux}
         problems["programs beside it"] = any(run.programs.of(host) for host in arti)
         problems["lines of torrc"] = any(run.given_to(host) for host in arti)
+        problems["traces of cells"] = run.tracing and set(arti) & set(run.tracing.hosts)
         for what, is_set in problems.items():
             if is_set:
-                accepted = "Arti for clients alone, without paths, conflux, programs and lines of torrc"
+                accepted = (
+                    "Arti for clients alone, without paths, conflux, programs, lines of torrc and traces"
+                )
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def facts(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ engine needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, fi
         raise InputError(problem, file=file, key="onion_servers", value=settings.engine, accepted=accepted)
     _check_network_levels(variant, sampled.config, file)
     _check_traffic(settings, {client.kind for client in sampled.clients} - MEASURING_TRAFFIC.keys(), file)
-    _check_traced(settings, [relay.name for relay in sampled.relays], file)
+    _check_traced(settings, sampled, file)
 
 
 def require_memory(engine: str, directory: Path) -> None:
@@ -181,8 +181,16 @@ def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:
         raise InputError(problem, file=file, key="traffic", value=missing[0], accepted=accepted)
 
 
-def _check_traced(settings: RunSettings, relays: Sequence[str], file: Path) -> None:
+def _check_traced(settings: RunSettings, network: Network, file: Path) -> None:
+    relays = [relay.name for relay in network.relays]
+    clients = [client.name for client in network.tor_clients]
     for host in settings.tracing.hosts if settings.tracing else ():
-        if host not in relays:
-            accepted = f"{relays[0]} to {relays[-1]}"
-            raise InputError("no such relay", file=file, key="tracing.hosts", value=host, accepted=accepted)
+        if host in clients and not find_engine(settings.engine).runs_tor:
+            problem, accepted = (
+                "records no cells in the model",
+                "relays: a guard has the cells of its clients",
+            )
+            raise InputError(problem, file=file, key="tracing.hosts", value=host, accepted=accepted)
+        if host not in (*relays, *clients):
+            accepted = f"{relays[0]} to {relays[-1]}, and clients with a tor of their own"
+            raise InputError("no such host", file=file, key="tracing.hosts", value=host, accepted=accepted)

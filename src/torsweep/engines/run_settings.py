@@ -58,7 +58,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tor=tor,
         transport=transport,
         traffic={
-            kind: _traffic(kind, traffic, variant).model_copy(update={"under_way_at_start": window_ns > 0})
+            kind: _traffic(kind, traffic, variant, began=window_ns > 0)
             for kind, traffic in experiment.traffic.kinds.items()
         },
         tables=RunTables(progress=experiment.progress),
@@ -108,15 +108,17 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
         raise InputError(problem, key="nagle", value="off", accepted=f"engine {' or '.join(having)}")
 
 
-def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunTraffic:
-    """What clients of ``kind`` do in ``variant``; InputError where a knob sets what a table gives."""
+def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant, *, began: bool) -> RunTraffic:
+    """What clients of ``kind`` do in ``variant``, which have ``began`` when a run starts; InputError where a
+    knob sets what a table or sites give."""
     does, changed = RunTraffic.of(traffic), dict(variant.traffic_overrides)
-    drawn = {"response_bytes": does.response_quantiles, "think_step_ns": does.think_quantiles}
+    drawn = {"response_bytes": does.response_quantiles or does.sites, "think_step_ns": does.think_quantiles}
     for knob, _ in variant.levels:
         if drawn.get(find_knob(knob).sets) is not None:
-            problem = f"{kind} clients draw from a table what this knob sets"
-            raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles there")
-    return does.model_copy(update=changed)
+            problem = f"{kind} clients draw what this knob sets"
+            raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles or sites there")
+    # A part of a site would have the site's label.
+    return does.model_copy(update={**changed, "under_way_at_start": began and does.sites is None})
 
 
 def read_stamps(texts: Sequence[str], main: str) -> dict[str, Path]:

@@ -21,7 +21,17 @@ from torsweep.config.reading import Section, left_out, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
-from torsweep.config.traffic import MILLION, MOST_OBJECTS, AnyKind, ClientTraffic, Think, check_points, mean
+from torsweep.config.traffic import (
+    MILLION,
+    MOST_OBJECTS,
+    AnyKind,
+    ClientTraffic,
+    DrawnSize,
+    Sites,
+    Think,
+    check_points,
+    mean,
+)
 from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError, OutputError
 from torsweep.formats.files import read_document
@@ -48,8 +58,9 @@ class RunTraffic(Section):
     Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.traffic.Points`),
     ``response_bytes`` is their mean, and the bounds of pauses are those of the table. With ``page_objects``
     a client downloads pages: sizes are those of objects, ``parallel_streams`` is how many of them it
-    downloads at once after a page's first. ``under_way_at_start`` says that a client begins in the middle of
-    its first downloads, or of its first page, as one would find it: a part of them is left, uniform.
+    downloads at once after a page's first. With ``sites``, too: each page has the objects of one of them,
+    drawn in the order of their names. ``under_way_at_start`` says that a client begins in the middle of its
+    first downloads, or of its first page, as one would find it: a part of them is left, uniform.
     """
 
     request_bytes: Annotated[int, whole(0, 2**24)]
@@ -68,7 +79,7 @@ class RunTraffic(Section):
     page_objects: tuple[tuple[_Millionths, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = left_out(
         None
     )
-
+    sites: Mapping[str, tuple[Annotated[int, whole(1, 2**40)], ...]] | None = left_out(None)
     under_way_at_start: StrictBool = left_out(False)
 
     @model_validator(mode="after")
@@ -76,6 +87,11 @@ class RunTraffic(Section):
         for points in filter(None, (self.response_quantiles, self.think_quantiles, self.page_objects)):
             check_points(points)
         return self
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether clients download pages."""
+        return self.page_objects is not None or self.sites is not None
 
     @property
     def mean_pause_ns(self) -> int:
@@ -94,7 +110,8 @@ class RunTraffic(Section):
             parallel_streams=traffic.parallel,
             timeout_ns=traffic.timeout,
             keeps_guards=traffic.keeps_guards,
-            response_quantiles=None if isinstance(traffic.response, int) else traffic.response.points,
+            response_quantiles=traffic.response.points if isinstance(traffic.response, DrawnSize) else None,
+            sites=traffic.response.sites if isinstance(traffic.response, Sites) else None,
             page_objects=None if traffic.page is None else traffic.page.points,
             think_quantiles=None if isinstance(traffic.think, Think) else traffic.think.points,
         )

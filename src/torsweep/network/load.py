@@ -108,7 +108,7 @@ def _requested(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_
 
 def asked_at_once(does: ClientTraffic) -> float:
     """Mean bytes that a client asks for between two pauses; the objects of a page are in its response."""
-    return does.mean_response * (1 if does.page is not None else does.parallel)
+    return does.mean_response * (1 if does.has_pages else does.parallel)
 
 
 def unloaded_download_s(clients: Sequence[Client], round_trip_s: float, response_bytes: int) -> float:

@@ -23,7 +23,7 @@ from PIL import Image, UnidentifiedImageError
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tors import Tors
-from torsweep.config.traffic import ClientTraffic, mean
+from torsweep.config.traffic import ClientTraffic, Sites
 from torsweep.config.variant import FREE
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
@@ -280,7 +280,9 @@ def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
 
 def _does(traffic: ClientTraffic) -> str:
     size = format_quantity(traffic.mean_size, BYTES_PER)
-    if not isinstance(traffic.response, int):
+    if isinstance(traffic.response, Sites):
+        size += f" on average, of {len(traffic.response.sites)} sites"
+    elif not isinstance(traffic.response, int):
         size += " on average, drawn from a table"
     pauses = (traffic.think.min, traffic.think.max)
     shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
@@ -288,8 +290,8 @@ def _does(traffic: ClientTraffic) -> str:
     pause = f"a pause of {span}" if traffic.think.max else "no pause"
     several = f"{traffic.parallel} downloads at a time of {size} each"
     at_once = several if traffic.parallel > 1 else f"downloads of {size}"
-    if traffic.page is not None:
-        objects = mean(traffic.page.points)
+    if traffic.has_pages:
+        objects = round(traffic.mean_objects)
         at_once = f"pages of {objects} objects on average, of {size} each, {traffic.parallel} at a time"
     given_up = (
         f"; given up after {format_quantity(traffic.timeout, NANOSECONDS_PER)}" if traffic.timeout else ""

@@ -92,5 +92,5 @@ def test_a_table_that_is_not_there_and_a_misspelt_key_are_refused() -> None:
 
 def test_a_knob_that_sets_what_a_table_says_is_refused(study: Path) -> None:
     _rows(study, "0, 1 KB", "1, 2 KB")
-    with pytest.raises(InputError, match="cells: web clients draw from a table what this knob sets"):
+    with pytest.raises(InputError, match="cells: web clients draw what this knob sets"):
         _settings(SIZES, "cells=100")

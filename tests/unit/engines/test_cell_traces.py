@@ -91,9 +91,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_relay_that_the_network_has_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"tracing.hosts: no such relay, got 'relay4'; accepted: relay1 to relay3"
+        InputError,
+        match=r"tracing.hosts: no such host, got 'relay4'; accepted: relay1 to relay3, and clients",
     ):
         prepared(tmp_path, "run", hosts=["relay4"])
+    with pytest.raises(InputError, match=r"tracing\.hosts: records no cells in the model, got 'web1'"):
+        prepared(tmp_path, "run", hosts=["web1"])
 
 
 def test_tracing_changes_nothing_else_in_cellsim(whole: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from torsweep.engines.draws import (
     pause_ns,
     response_bytes,
     server_index,
+    site_of,
 )
 from torsweep.engines.run_spec import RunTraffic
 
@@ -74,6 +75,17 @@ def test_numbers_of_objects_are_those_of_cellsim() -> None:
     """cellsim/src/traffic.rs expects the same numbers."""
     pages = traffic(page_objects=((0, 1), (500_000, 76), (1_000_000, 300)))
     assert [object_count(pages, 7, 3, page) for page in range(1, 6)] == [82, 60, 70, 189, 279]
+
+
+def test_sites_are_those_of_cellsim() -> None:
+    """cellsim/tests/engine/pages.rs expects the same: names are taken in their order."""
+    two = traffic(sites={"short": [10_000], "long": [30_000, 500, 700]})
+    assert [site_of(two, 1, 0, page) for page in range(1, 5)] == ["short", "long", "long", "short"]
+    pages = traffic(sites={"news": [20_000, 3_000], "a": [1_000], "video": [50_000, 1, 2]})
+    sites = [site_of(pages, 7, 3, page) for page in range(1, 7)]
+    assert sites == ["video", "video", "a", "a", "news", "news"]
+    assert [object_count(pages, 7, 3, page) for page in (1, 3, 5)] == [3, 1, 2]
+    assert [response_bytes(pages, 7, 3, 1_000_000 + which) for which in (1, 2, 3)] == [50_000, 1, 2]
 
 
 def test_what_is_drawn_from_a_table_has_its_quantiles_and_its_mean() -> None:

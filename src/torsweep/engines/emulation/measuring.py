@@ -118,7 +118,7 @@ class Generator:
         first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
         await self._sleep_until(self._start_ns + first_ns)
         opening, traffic = self._opening[client.tor or client.name], run.traffic[client.kind]
-        if traffic.page_objects is not None:
+        if traffic.has_pages:
             await self._pages(index, opening, traffic.parallel_streams)
         else:
             await _all_of(self._lane(index, opening) for _ in range(traffic.parallel_streams))

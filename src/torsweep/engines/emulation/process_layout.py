@@ -36,6 +36,7 @@ from torsweep.engines.host_files import (
     address,
     arti_config,
     arti_guards,
+    cell_lines,
     host_torrc,
     key_torrc,
     paths_of,
@@ -350,9 +351,9 @@ class ProcessLayout:
 
     @property
     def rings(self) -> dict[str, Path]:
-        """The files in which traced relays record their cells."""
+        """The files in which traced hosts record their cells."""
         hosts = self.run.tracing.hosts if self.run.tracing else ()
-        return {place.name: place.ring for place in self.relays if place.name in hosts}
+        return {place.name: place.ring for place in (*self.relays, *self.clients) if place.name in hosts}
 
     @cached_property
     def round_trip_logs(self) -> dict[str, Path]:
@@ -384,7 +385,7 @@ class ProcessLayout:
             return lines + recording_lines(self.run, relay, str(place.ring), str(place.folder / VEGAS_LOG))
         if place in self.services:
             lines += service_lines(str(place.folder / ONION_FOLDER), place.address)
-        return lines
+        return lines + cell_lines(self.run, place.name, str(place.ring))
 
     def _socks_port(self, place: Place) -> str:
         if place.role != "client" or place in self.services:

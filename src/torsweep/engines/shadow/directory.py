@@ -34,6 +34,7 @@ from torsweep.engines.host_files import (
     address,
     arti_config,
     arti_guards,
+    cell_lines,
     host_torrc,
     onion_keys,
     paths_text,
@@ -307,7 +308,8 @@ class _Builder:
         paths = paths_text(self.run, self.keys.identities, name, self.tools.tors.options(name))
         if paths:
             (self.template / name / CIRCUIT_PATHS_FILE).write_text(paths)
-        text = self._torrc("client", name, [f"{PATHS_OPTION} {CIRCUIT_PATHS_FILE}"] if paths else [])
+        lines = [f"{PATHS_OPTION} {CIRCUIT_PATHS_FILE}"] if paths else []
+        text = self._torrc("client", name, lines + cell_lines(self.run, name, RING_FILE))
         if text not in self.client_torrcs:
             number = len(self.client_torrcs)
             self.client_torrcs[text] = f"client{number or ''}.torrc"

@@ -73,7 +73,7 @@ def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Se
             run.duration_ns, run.seed, user.number, shared, traffic, servers, vertices, edges
         )
         begin = steps.begin_after(user.after_ns)
-        if traffic.page_objects is None:
+        if not traffic.has_pages:
             steps.add_downloads(begin)
         else:
             steps.add_pages(begin)
