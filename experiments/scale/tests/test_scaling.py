@@ -31,7 +31,7 @@ from torsweep.stats.summarize import Summary, summarize, write_summary
 
 EXPERIMENT = Path(__file__).parents[1] / "experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
-NETWORKS = {"0.003": 4, "0.01": 3, "0.05": 2}
+NETWORKS = {"0.003": 5, "0.01": 4, "0.05": 3}
 SPREADS = ("spread", "spread_low", "spread_high", "spread_by_root")
 KNOBS = {"circuit_policy": ["ewma", "round_robin"], "scale": ["0.01", "0.1"]}
 

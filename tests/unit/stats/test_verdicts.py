@@ -64,6 +64,7 @@ def evidence(
 
 BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "ttlb"), within="circuit_policy")
 RISING = {"10ms": 1.0, "100ms": 1.2, "1000ms": 2.0}
+FALLING = {"10ms": 2.0, "100ms": 1.2, "1000ms": 1.0}
 
 
 def test_the_best_level_is_best_under_every_policy():
@@ -144,10 +145,18 @@ def test_relative_differences_are_the_same_from_either_side():
     assert there.low + 1 == pytest.approx(1 / (back.high + 1))
 
 
-def test_one_network_decides_nothing():
-    verdict = judge(BEST, evidence(RISING, networks=1), {})
+@pytest.mark.parametrize("networks", [1, 2])
+@pytest.mark.parametrize("medians", [RISING, FALLING])
+def test_two_networks_decide_nothing(medians, networks):
+    """Two networks may be alike by chance: a few downloads each, and the interval has almost no width."""
+    verdict = judge(BEST, evidence(medians, networks=networks, noise=0.001), {})
     assert verdict.verdict == INCONCLUSIVE
-    assert "fewer than two networks" in verdict.reason
+    assert "a verdict takes 3, or 2 where their spread is known" in verdict.reason
+
+
+@pytest.mark.parametrize(("medians", "expected"), [(RISING, HOLDS), (FALLING, CONTRADICTED)])
+def test_three_networks_decide(medians, expected):
+    assert judge(BEST, evidence(medians, networks=3, noise=0.001), {}).verdict == expected
 
 
 WORST = WorstLevel(

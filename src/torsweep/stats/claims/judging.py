@@ -9,7 +9,7 @@ the interval of every question shows what it should: an intersection–union tes
 enough. It is **contradicted** when at least one shows the opposite in its simultaneous interval, where
 Bonferroni over the claim's questions guards against finding one by asking many. There is **no difference**
 when every one has its simultaneous interval within ± the margin of no difference. Otherwise it is
-**inconclusive**, as it always is with one network.
+**inconclusive**, as it always is with one network, and with two whose spread is not known beforehand.
 
 A claim that there is a change (``any_shows``) is the other way round, a union–intersection test: it holds
 when the simultaneous interval of any question shows one, there is no difference when those of all are within
@@ -62,6 +62,10 @@ INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested"
 
 YES, NO, UNCLEAR = "yes", "no", "unclear"
 """What a comparison shows; or :data:`NO_DIFFERENCE`."""
+
+FEWEST_FOR_VERDICTS = 3
+"""The fewest networks whose own spread a verdict rests on: with two, which may be alike by chance, the 95 %
+interval is 13 times as wide as their spread or has almost no width."""
 
 Reading = Callable[[Interval], bool]
 
@@ -172,7 +176,10 @@ class Question:
         return self._relative(design.interval(self.values, confidence, of))
 
     def _mean_interval(self, values: np.ndarray, confidence: float) -> Interval:
-        return moderated_interval(values, confidence, self.prior)
+        interval = moderated_interval(values, confidence, self.prior)
+        if self.prior is None and len(values) < FEWEST_FOR_VERDICTS:
+            return replace(interval, low=np.nan, high=np.nan)
+        return interval
 
     def answer(self, together: float, design: Design = FIXED) -> Answer:
         """The answer, whose simultaneous interval has the confidence ``together``."""
@@ -393,8 +400,8 @@ def _parts(shown: Sequence[Answer], same: Sequence[Answer], unclear: Sequence[An
 
 
 def _why_unclear(unclear: Sequence[Answer], answers: int) -> str:
-    if all(c.interval.networks < 2 for c in unclear):
-        return "fewer than two networks to compare"
+    if all(not c.interval.known and c.interval.networks < FEWEST_FOR_VERDICTS for c in unclear):
+        return f"too few networks: a verdict takes {FEWEST_FOR_VERDICTS}, or 2 where their spread is known"
     if all(np.isnan(c.interval.mean) for c in unclear):
         return "a network never reached the quantile, or had too few downloads"
     if all(not c.interval.known for c in unclear):
