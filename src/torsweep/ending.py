@@ -26,12 +26,18 @@ _LONGEST_LINE = 1500
 """Characters of a message that are shown."""
 
 
+def draw_into_files() -> None:
+    """A notebook's MPLBACKEND may name a package that this environment lacks: figures here are files."""
+    os.environ["MPLBACKEND"] = "agg"
+
+
 def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = False) -> int:
     """Do ``work``; the exit code of how it ended, after a line that begins with ``program`` if it failed.
 
     With ``debug`` the traceback of a defect is shown instead of being put into a file. SystemExit passes
     through.
     """
+    draw_into_files()
     try:
         work()
     except TorsweepError as error:

@@ -134,3 +134,10 @@ def test_a_wrong_command_line_is_exit_code_2_without_a_traceback(arguments):
     assert result.returncode == 2
     assert "nonsense" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_backend_of_a_notebook_stops_nothing(monkeypatch):
+    """It may be of a package that is missing here; an experiment's own figures import matplotlib."""
+    monkeypatch.setenv("MPLBACKEND", "module://no_such_package.backend")
+    checked = run_torsweep("config", "check", "experiments/starvation/experiment.yaml")
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -7,7 +7,6 @@ else of it is known here.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,8 +54,6 @@ def figure_module(name: str, experiment: str) -> str:
 
 
 def _in_modules(experiment: str) -> list[tuple[ModuleType, SummaryFigure]]:
-    # Figures are files. A notebook's MPLBACKEND may name a package that this environment lacks.
-    os.environ["MPLBACKEND"] = "agg"
     found = list(values_in_modules(experiment, FIGURES_DIRECTORY.name))
     return [(module, value) for module, value in found if isinstance(value, SummaryFigure)]
 
