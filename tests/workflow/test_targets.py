@@ -57,6 +57,13 @@ def test_a_study_has_a_default_target(tmp_path):
     assert re.match(r"torsweep: mine: 8 runs in cellsim .*about .* on 1 core, \d+ MB of memory", last), last
 
 
+def test_the_backend_of_a_notebook_stops_no_plan():
+    """An experiment's own figures import matplotlib, which refuses a backend of a package that is missing."""
+    words = ("-m", "snakemake", "--cores", "1", "--dry-run", "starvation", "--config", "engine=cellsim")
+    done = Workspace(REPOSITORY).run("env", "MPLBACKEND=module://none.backend", sys.executable, *words)
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_mistyped_target_names_the_experiments(tmp_path):
     done = workspace_with_pair(tmp_path).snakemake("refil_sweep", "--dry-run")
     last = done.stdout.splitlines()[-1]

@@ -2,7 +2,7 @@
 
 In: an engine, the network of each run, how long a run lasts, how many jobs may go on at once. Out:
 :class:`Costs`. Times were measured on processors of 2.8 GHz (each engine's ``entry.py``), and are right to
-within a factor of two elsewhere.
+within a factor of two elsewhere; runs that have finished here say better.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from typing import Any, Self
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines.registry import find_engine
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError
+from torsweep.formats.files import read_json
+from torsweep.home import CHECKOUT
+from torsweep.pipeline.tree import STUDIES
 from torsweep.storage import bytes_text, free_bytes
-from torsweep.units import counted
+from torsweep.units import SECOND_NS, counted
 
 BUILD_S, ARTI_BUILD_S = 240, 480
 """A build on two cores: of tor, its source at hand (docs/how-to/build-tor.md); of Arti (12 minutes of
@@ -42,6 +46,42 @@ UNCHECKED = "whether patches apply and tor takes the options: its build shows it
 def build_seconds(tors: Iterable[TorSource]) -> float:
     """The time that builds of ``tors`` take."""
     return sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in tors)
+
+
+LATEST = 16
+"""Finished runs, the latest ones, that say how long a run takes here."""
+
+
+def timed_here(engine: str, name: str, network: NetworkConfig, folder: Path) -> list[float]:
+    """How long the latest runs of ``engine`` on ``network``, called ``name`` in paths, took here, as parts of
+    the reckoned time: those in ``folder``, in the studies beside it and in the checkout."""
+    beside = folder.resolve().parent
+    places = (folder, CHECKOUT, *(beside.glob("*/") if beside.name == STUDIES.name else ()))
+    files = {
+        file.resolve()
+        for place in places
+        for file in place.glob(f"results/benchmarks/runs/*/{engine}/*/{name}/*/*.tsv")
+    }
+    latest = sorted(files, key=lambda file: file.stat().st_mtime)[-LATEST:]
+    return [share for file in latest if (share := _part_of_reckoned(file, engine, network)) is not None]
+
+
+def _part_of_reckoned(benchmark: Path, engine: str, network: NetworkConfig) -> float | None:
+    """What the run of Snakemake's ``benchmark`` file took; None where one of its files is not whole."""
+    results = next(parent for parent in benchmark.parents if parent.name == "benchmarks").parent
+    run = results / benchmark.relative_to(results / "benchmarks").with_suffix("")
+    try:
+        took_s = float(benchmark.read_text().splitlines()[1].split("\t")[0])
+        run_s = float(read_json(run / RUN_FILE)["duration_ns"]) / SECOND_NS
+    except (OSError, IndexError, KeyError, TypeError, ValueError, InputError):
+        return None  # The file is another study's, or its run was killed.
+    share = took_s / find_engine(engine).run_seconds(network, run_s) if run_s > 0 else 0.0
+    return share if math.isfinite(share) and share > 0 else None
+
+
+def took_text(timed: Sequence[float]) -> str:
+    """``, as 16 finished runs took``; empty where none say so."""
+    return f", as {counted(len(timed), 'finished run')} took" if timed else ""
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,21 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
-from torsweep.ending import INTERRUPTED
+from torsweep.ending import INTERRUPTED, draw_into_files
 from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.pipeline.checks import is_rule, require_experiment_name
-from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds
+from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds, timed_here, took_text
 from torsweep.pipeline.made_with import other_torsweep
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
@@ -123,6 +124,7 @@ def _cause(job: Any) -> str:
 
 def require_place(workflow: Any) -> None:
     """End the process where rules can't leave their files below results: another prefix, or a full disk."""
+    draw_into_files()
     file = str(RESULTS / "file")
     if workflow.modifier.path_modifier.replace_prefix(file) != file:
         problem = "is not taken: commands of rules name files in results/"
@@ -206,7 +208,7 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         if workflow.dryrun and (lack := lacking(engine, builds=False)):
             _say(f"{engine} cannot run here: {lack}")
         _say(announcement(paths, name, engine, era, networks, slots))
-        seconds += _costs(paths, name, engine, networks, slots).seconds
+        seconds += _costs(paths, name, engine, networks, slots)[0].seconds
     real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
     return Planned(seconds, real_time)
 
@@ -221,21 +223,29 @@ def announcement(
     """A line for the user: what is about to run in which engine and why, and its estimated cost."""
     experiment, why, instead = paths.experiment(name), "", ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
-    costs = _costs(paths, name, engine, networks, slots)
+    costs, timed = _costs(paths, name, engine, networks, slots)
     if chosen is not None and chosen.engine == engine:
         why = f" ({chosen.reason})"
         if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
-            model_s = _costs(paths, name, MODEL_ENGINE, networks, slots).seconds
+            model_s = _costs(paths, name, MODEL_ENGINE, networks, slots)[0].seconds
             instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
     runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
     # In real time a run ends with its downloads, or with its duration.
     takes = f"at most {rounded_duration(costs.seconds)}"
-    if not find_engine(engine).real_time:
-        takes = f"about {rounded_duration(costs.seconds)} to {rounded_duration(SLOWER * costs.seconds)}"
-    return f"{runs}: {takes} {slots.text}, {costs.room(RESULTS)}{instead}"
+    if timed or not find_engine(engine).real_time:
+        takes = f"about {rounded_duration(costs.seconds)}"
+    if not timed and not find_engine(engine).real_time:
+        takes += f" to {rounded_duration(SLOWER * costs.seconds)}"
+    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{instead}"
 
 
-def _costs(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> Costs:
-    """The costs of a run of the experiment ``name`` on each of ``networks``."""
-    configs = [(paths.network(network), many) for network, many in Counter(networks).items()]
-    return Costs.of(engine, configs, paths.experiment(name).duration_ns / SECOND_NS, slots)
+def _costs(
+    paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots
+) -> tuple[Costs, list[float]]:
+    """The costs of a run of the experiment ``name`` on each of ``networks``, and how long finished runs on
+    these took as parts of the reckoned time, which the costs then go by."""
+    configs = {network: paths.network(network) for network in networks}
+    counts = [(configs[network], many) for network, many in Counter(networks).items()]
+    costs = Costs.of(engine, counts, paths.experiment(name).duration_ns / SECOND_NS, slots)
+    timed = [part for key, config in configs.items() for part in timed_here(engine, key, config, Path())]
+    return (replace(costs, seconds=median(timed) * costs.seconds) if timed else costs), timed

@@ -32,6 +32,9 @@ from torsweep.storage.folders import SUMS_FILE
 
 RESULTS = Path("results")
 
+STUDIES = Path("torsweep-studies")
+"""Where studies are kept if no folder is named."""
+
 RUN_LEVELS = "{experiment}/{engine}/{era}/{network}/{seed}/{variant}"
 PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
 """Levels of the tree, as wildcards of the pipeline's rules: a run's and a plan's."""

@@ -37,12 +37,13 @@ from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import is_rule
+from torsweep.pipeline.tree import STUDIES
 from torsweep.provenance import sha256_of_file
 from torsweep.stats.inference.interim import read_looks, with_look
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.named_tor import DEBIANS_TOR
-from torsweep.study.new import STUDIES, write_study
+from torsweep.study.new import write_study
 from torsweep.study.questions import About, claims_of_study, known_spread
 from torsweep.study.sight import refusal
 from torsweep.study.tor_change import TorChange

@@ -21,9 +21,6 @@ from torsweep.pipeline.checks import require_experiment_name
 from torsweep.storage import write_text
 from torsweep.storage.folders import EXPERIMENT_FILE, STUDY_FOLDER, files_of, own_folder
 
-STUDIES = Path("torsweep-studies")
-"""Where studies are kept if no folder is named."""
-
 SNAKEFILE = "Snakefile"
 PROFILE = Path("profiles/default/config.yaml")
 _TEMPLATES = Path(__file__).with_name("templates")

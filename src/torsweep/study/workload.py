@@ -12,19 +12,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tors import TorSource
 from torsweep.engines import run_settings
-from torsweep.engines.registry import find_engine
-from torsweep.engines.run_spec import RUN_FILE
-from torsweep.errors import InputError, ToolMissing
-from torsweep.formats.files import read_json
-from torsweep.home import CHECKOUT
-from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds
+from torsweep.errors import ToolMissing
+from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds, timed_here, took_text
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.change import EVERYONE, AnyChange, same_download_confidence
@@ -44,7 +39,6 @@ from torsweep.stats.inference.planning import (
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.study.document import Study
 from torsweep.study.named_tor import DEBIANS_TOR
-from torsweep.study.new import STUDIES
 from torsweep.study.play import Play
 from torsweep.study.sight import blind_line
 from torsweep.tor import TOOLS, builds
@@ -92,9 +86,6 @@ def measure_name(kind: str, metric: str) -> str:
 MOST_PROMISED = 1.0
 """Relative changes above this are no promise: twice as long."""
 
-LATEST = 16
-"""Finished runs, the latest ones, that say how long a run takes here."""
-
 
 @dataclass(frozen=True)
 class Workload:
@@ -136,27 +127,7 @@ class Workload:
     @cached_property
     def timed(self) -> list[float]:
         """How long the latest runs on this network took here, as parts of the reckoned time."""
-        places = (self.play.study.folder, CHECKOUT, *STUDIES.glob("*/"))
-        run_levels = f"*/{self.play.engine}/*/{self.experiment.network}/*/*"
-        files = {
-            file.resolve()
-            for place in places
-            for file in place.glob(f"results/benchmarks/runs/{run_levels}.tsv")
-        }
-        latest = sorted(files, key=lambda file: file.stat().st_mtime)[-LATEST:]
-        return [share for file in latest if (share := self._share(file)) is not None]
-
-    def _share(self, benchmark: Path) -> float | None:
-        """What the run of Snakemake's ``benchmark`` file took; None where one of its files is not whole."""
-        results = next(parent for parent in benchmark.parents if parent.name == "benchmarks").parent
-        run = results / benchmark.relative_to(results / "benchmarks").with_suffix("")
-        try:
-            took_s = float(benchmark.read_text().splitlines()[1].split("\t")[0])
-            run_s = float(read_json(run / RUN_FILE)["duration_ns"]) / SECOND_NS
-        except (OSError, IndexError, KeyError, TypeError, ValueError, InputError):
-            return None  # The file is another study's, or its run was killed.
-        share = took_s / find_engine(self.play.engine).run_seconds(self.network, run_s) if run_s > 0 else 0.0
-        return share if math.isfinite(share) and share > 0 else None
+        return timed_here(self.play.engine, self.experiment.network, self.network, self.play.study.folder)
 
     def seconds(self, networks: int, finished: int = 0) -> float:
         """The time that builds, and the runs on so many networks that are not ``finished``, take."""
@@ -274,8 +245,7 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     costs, seconds = plan.costs(runs), plan.seconds(networks, finished)
     slots = "one run at a time" if costs.at_once == 1 else f"{costs.at_once} runs at a time"
     left = f"about {rounded_duration(seconds)}" if seconds else "nothing is missing"
-    by = f", as {len(plan.timed)} finished runs took" if plan.timed else ""
-    yield f"time      {left}, {slots}{by}; {costs.room(play.study.folder)}"
+    yield f"time      {left}, {slots}{took_text(plan.timed)}; {costs.room(play.study.folder)}"
     yield from expected_lines(plan, networks)
     if plan.blind:
         yield f"blind to  {plan.blind}"

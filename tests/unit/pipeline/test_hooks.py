@@ -126,6 +126,16 @@ def test_an_engine_that_was_asked_for_needs_no_alternative():
     )
 
 
+def test_finished_runs_say_how_long_the_others_take_as_they_do_in_the_plan_of_a_comparison(monkeypatch):
+    asked = []
+    monkeypatch.setattr(hooks, "timed_here", lambda *of: asked.append(of[:2]) or [9.0, 10.0, 11.0])
+    paths = Paths({"engine": "shadow", "network": "paper", **SHORT})
+    said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
+    # Ten times the 20 h 48 min that are reckoned.
+    assert ": about 208 h 0 min on 2 cores, as 3 finished runs took, 13.3 GB" in said
+    assert asked == [("shadow", "paper")]
+
+
 @pytest.mark.parametrize(("key", "value"), [("authors", " ; "), ("licence", "free!")])
 def test_what_only_the_last_steps_need_is_checked_at_the_start(key, value, capsys):
     with pytest.raises(SystemExit):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from torsweep.config.replicates import KnownSpread
+from torsweep.pipeline import costs
 from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
 from torsweep.stats.inference.moderation import EFFECT_VARIES
@@ -158,10 +159,10 @@ def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch
         )
         (tmp_path / "results/runs/x" / run).mkdir()
         (tmp_path / "results/runs/x" / run / "run.json").write_text('{"duration_ns": 100000000000}')
-    monkeypatch.setattr(workload, "CHECKOUT", tmp_path / "none")
+    monkeypatch.setattr(costs, "CHECKOUT", tmp_path / "none")
     known = plan(engine="cellsim")
     engine = SimpleNamespace(run_seconds=lambda network, run_s: run_s)
-    monkeypatch.setattr(workload, "find_engine", lambda name: engine)
+    monkeypatch.setattr(costs, "find_engine", lambda name: engine)
     known.play.cores = 2  # type: ignore[misc]
 
     def two_at_once(
