@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from bench.writing import add_rounds, write_results
+from bench.writing import add_rounds, end_with, write_results
 from torsweep.provenance import machine, versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from bench.writing import write_rows
+from bench.writing import end_with, write_rows
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.inference.intervals import bonferroni
 from torsweep.stats.streams.differences import paired
@@ -156,4 +156,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.writing import end_with
 from torsweep.bundle import pack, sums_text
 from torsweep.storage.folders import SUMS_FILE
 
@@ -34,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

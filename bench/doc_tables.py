@@ -26,8 +26,9 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from bench.writing import end_with
 from torsweep.config.reading import Section, validate
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.storage import write_text
 
@@ -195,8 +196,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except TorsweepError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    end_with(main)

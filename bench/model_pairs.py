@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 
 from bench.spread import Ratios, log_ratios, rows_of, write_spreads
+from bench.writing import end_with
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import FREE, PATHS
@@ -141,6 +142,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--change", default="", metavar="KNOB=LEVEL", help="of promise")
     parser.add_argument("--out", type=Path, default=SPREAD_FILE)
     options = parser.parse_args(arguments)
+    if options.what == "promise" and len(options.networks_of) > 1:
+        parser.error("promise is of one configuration")
     if options.what == "spread":
         write_model_spreads(options)
     else:
@@ -148,4 +151,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from bench.writing import end_with
 from plotting.drawing.palette import level_name
 from torsweep.config.variant import variant_levels
 from torsweep.engines.run_spec import read_run
@@ -135,4 +136,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

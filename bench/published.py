@@ -40,7 +40,7 @@ from bench.doc_tables import (
     read_specification,
     rewritten,
 )
-from bench.writing import csv_text
+from bench.writing import csv_text, end_with
 from torsweep.config.reading import Section, validate
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
@@ -126,14 +126,15 @@ def labels_in_text(root: Path, todays: Collection[str]) -> list[str]:
 
 
 def make(root: Path, name: str, one: PublishedSet) -> None:
-    """Run the commands of a set; CalledProcessError when one fails."""
+    """Run the commands of a set; TorsweepError when one fails."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     print(f"{name}: about {one.minutes:g} min of two cores", flush=True)
     began = time.monotonic()
     for command in one.commands:
         print(f"  {command}", flush=True)
-        shell = ["bash", "-euc", command]
-        subprocess.run(shell, cwd=root, check=True, env=environment)
+        done = subprocess.run(["bash", "-euc", command], cwd=root, check=False, env=environment)
+        if done.returncode:
+            raise TorsweepError(f"{name}: this ended with exit code {done.returncode}: {command}")
     print(f"{name}: took {(time.monotonic() - began) / 60:.1f} min", flush=True)
 
 
@@ -188,8 +189,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except TorsweepError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    end_with(main)

@@ -14,6 +14,7 @@ import polars as pl
 from bench.spread import sides
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import RELAYS
+from torsweep.formats.frames import read_frame
 from torsweep.network.model import read_network
 from torsweep.stats.streams.differences import paired_changes
 from torsweep.stats.streams.incidence import METRICS
@@ -29,7 +30,7 @@ def utilisation(folder: Path) -> float:
     run = read_run(folder)
     network, _ = read_network((folder / run.network).resolve(), latency=False)
     seconds = pl.col("second") >= run.warm_up_ns // 10**9
-    written = int(pl.read_parquet(folder / RELAYS.file).filter(seconds)["bytes_out"].sum())
+    written = int(read_frame(folder / RELAYS.file).filter(seconds)["bytes_out"].sum())
     measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
     return written / measured_s / sum(relay.usable_bytes_per_s for relay in network.relays)
 

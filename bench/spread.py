@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bench.writing import end_with
 from torsweep.config.traffic import GROUPS
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
@@ -182,4 +183,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from bench.writing import end_with
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
@@ -119,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

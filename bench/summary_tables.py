@@ -17,8 +17,11 @@ from pathlib import Path
 
 import polars as pl
 
+from bench.writing import end_with
 from plotting.drawing.palette import level_name
+from torsweep.errors import InputError
 from torsweep.stats.inference.intervals import log_interval
+from torsweep.stats.statistic import statistics
 from torsweep.storage import write_text
 
 BYTE_OF = {"ttfb": "first", "ttlb": "last"}
@@ -52,6 +55,9 @@ def of_medians(medians: pl.DataFrame, differences: pl.DataFrame) -> pl.DataFrame
 def of_claim(claims: pl.DataFrame, claim: str) -> pl.DataFrame:
     """The rows of ``claims.csv`` of a claim, with 95 % intervals in per cent; its verdicts come first."""
     rows = claims.filter(claim=claim)
+    if rows.is_empty():
+        accepted = ", ".join(claims["claim"].unique(maintain_order=True))
+        raise InputError("no such claim", key="claim", value=claim, accepted=accepted)
     per_cent = [pl.format("{}", (100 * pl.col(name)).round(1)) for name in ("value", "low", "high")]
     texts = rows.with_columns(text=pl.format("{} [{}, {}]", *per_cent))
     wide = texts.pivot("setting", index="comparison", values="text", maintain_order=True)
@@ -68,14 +74,15 @@ def main() -> None:
     parser.add_argument("summary", type=Path)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
-    read = {
-        name: pl.read_csv(options.summary / f"{name}.csv", infer_schema_length=None)
-        for name in (["claims"] if options.what.startswith("claim:") else ["medians", "differences"])
-    }
-    claim = options.what.removeprefix("claim:")
-    table = of_claim(read["claims"], claim) if "claims" in read else of_medians(**read)
+    read, (what, _, claim) = statistics(), options.what.partition(":")
+    if what == "claim":
+        table = of_claim(read["claims"].read(options.summary), claim)
+    elif options.what == "medians":
+        table = of_medians(*(read[name].read(options.summary) for name in ("medians", "differences")))
+    else:
+        raise InputError("is no table", key="what", value=options.what, accepted="medians, claim:ID")
     write_text(options.out, table.write_csv(float_precision=4))
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.writing import csv_text
+from bench.writing import csv_text, end_with
 from torsweep.config.eras import ERAS
 from torsweep.storage import write_text
 
@@ -129,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.writing import csv_text
+from bench.writing import csv_text, end_with
 from torsweep.config.eras import ERAS, EraName
 from torsweep.engines.emulation.process_layout import UP_QUEUE_PACKETS
 from torsweep.engines.emulation.processes import CLONE_NEWNET
@@ -310,4 +310,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.writing import end_with
 from torsweep.errors import TorsweepError
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
@@ -188,4 +189,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy import special
 
 from bench.coverage import ROOT
-from bench.writing import write_rows
+from bench.writing import end_with, write_rows
 from torsweep.stats.claims.change import (
     BESIDE,
     ERROR_SHARES,
@@ -162,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -1,4 +1,4 @@
-"""What benchmarks have in common: the number of rounds, and what they write.
+"""What benchmarks have in common: the number of rounds, what they write, and how they end.
 
 In: the option ``--rounds``, and results. Out: a record with the machine, or the rows of a CSV file; each file
 as a whole.
@@ -10,15 +10,22 @@ import argparse
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from torsweep.ending import exit_code_of
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 
 LEAST_ROUNDS = 3
 """A median of fewer is no better than one measurement."""
+
+
+def end_with(main: Callable[[], object]) -> NoReturn:
+    """Do the work of the command ``main`` and end the process as torsweep's commands do: in one line."""
+    sys.exit(exit_code_of(main, Path(sys.argv[0]).stem))
 
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:

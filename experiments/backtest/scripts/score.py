@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -22,12 +21,15 @@ import numpy as np
 import polars as pl
 
 from bench.run_pairs import changes_between
-from bench.writing import csv_text
+from bench.writing import csv_text, end_with
 from experiments.backtest.scripts.public_change import Event, changes, read_series
 from torsweep.config.reading import Section, validate
 from torsweep.config.variant import Variant
+from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
+from torsweep.program_output import PATIENCE_S, NoAnswer, ask
 from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.statistic import statistics
 from torsweep.storage import write_text
 
 HERE = Path(__file__).resolve().parents[1]
@@ -133,10 +135,15 @@ def read_predictions(file: Path = HERE / "predictions.yaml") -> Mapping[str, Row
 def predicted_on(file: Path = HERE / "predictions.yaml") -> dict[str, list[str]]:
     """For each row when its intervals came into git (UTC): of the public outcome, then of its runs."""
     command = ["git", "blame", "--line-porcelain", file.name]
-    blamed = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=True).stdout
+    try:
+        blamed = ask(command, PATIENCE_S, folder=file.parent)
+    except NoAnswer as no:
+        raise InputError(f"the days of its predictions are git's, which {no}", file=file) from None
+    if blamed.returncode:
+        raise InputError("is not in a checkout, where git knows the days of its predictions", file=file)
     days: dict[str, list[str]] = {}
     row, at = "", ""
-    for line in blamed.splitlines():
+    for line in blamed.stdout.splitlines():
         if line.startswith("author-time "):
             at = datetime.fromtimestamp(int(line.split()[1]), UTC).strftime(MINUTE)
         elif named := re.match(r"\t  (\w+):$", line):
@@ -163,15 +170,18 @@ def side_of_summary(tree: Path, runs: PredictedRuns, side: str) -> dict[str, dic
     folder = folder_of(tree, "summaries", runs, side) / runs.sides.plan
     levels = dict(Variant.parse(getattr(runs.sides, side)).levels)
 
-    def of(file: str, column: str, **more: str) -> dict[int, float]:
-        table = pl.read_csv(folder / f"{file}.csv", infer_schema_length=None)
-        wanted = [pl.col(key).cast(pl.String) == value for key, value in {**levels, **more}.items()]
-        # A median that a network did not reach is null: averaging the other networks would flatter that side.
-        values = table.filter(*wanted).select("seed", pl.col(column).cast(pl.Float64).fill_null(np.nan))
-        return {int(seed): value for seed, value in values.rows() if runs.seeds[0] <= seed <= runs.seeds[1]}
-
     if not (folder / "perf_medians.csv").is_file():
         return {}
+    tables = {name: statistics()[name].read(folder) for name in ("perf_medians", "medians")}
+
+    def of(name: str, column: str, **more: str) -> dict[int, float]:
+        wanted = [pl.col(key).cast(pl.String) == value for key, value in {**levels, **more}.items()]
+        # A median that a network did not reach is null: averaging the other networks would flatter that side.
+        values = (
+            tables[name].filter(*wanted).select("seed", pl.col(column).cast(pl.Float64).fill_null(np.nan))
+        )
+        return {int(seed): value for seed, value in values.rows() if runs.seeds[0] <= seed <= runs.seeds[1]}
+
     found = {size: of("perf_medians", "median_s", metric="ttlb", kind=f"perf_{size}") for size in PERF}
     trips = [
         of("perf_medians", "median_s", metric="ttfb_after_command", kind=f"perf_{size}") for size in PERF
@@ -367,7 +377,12 @@ def main() -> None:
     options = parser.parse_args()
     rows = read_predictions()
     order = [(name, one.engine, one.title) for name, row in rows.items() for one in row.runs]
-    fresh = list(effects(rows, options.results, predicted_on()))
+    fresh, days = [], predicted_on()
+    for tree in options.results:
+        if not (found := list(effects(rows, [tree], days))):
+            accepted = f"a folder with what the plans of {HERE.name} leave in results/"
+            raise InputError("has none of the runs that are predicted", file=tree, accepted=accepted)
+        fresh += found
     runs = kept(HERE / "runs.csv", fresh, ("row", "engine", "network", "quantity"))
     runs.sort(key=lambda one: order.index((one["row"], one["engine"], one["network"])))
     seen = list(public_effects(rows, options.public)) if options.public else []
@@ -384,4 +399,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -28,6 +28,7 @@ from experiments.backtest.scripts.score import (
 from torsweep.config.experiment import load_experiment
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.stats.statistic import statistics
 
 ROOT = HERE.parents[1]
 ROWS = read_predictions()
@@ -77,8 +78,9 @@ def test_effects_are_log_ratios_over_networks(tmp_path: Path) -> None:
                 for kind in ("perf_50kib", "perf_1mib", "perf_5mib"):
                     time = slow * seed if (metric, kind) == ("ttlb", "perf_5mib") else 1.0 * seed
                     perf.append(head | {"metric": metric, "kind": kind, "median_s": time})
-    pl.DataFrame(perf).write_csv(folder / "perf_medians.csv")
-    pl.DataFrame(web, infer_schema_length=None).write_csv(folder / "medians.csv")
+    for name, rows in (("perf_medians", perf), ("medians", web)):
+        schema = statistics()[name].schema(("scheduler", "congestion"))
+        pl.DataFrame(rows, schema).write_csv(folder / f"{name}.csv")
     days = {name: ["2026-11-28 14:13"] * (1 + len(row.runs)) for name, row in ROWS.items()}
     found = {one["quantity"]: one for one in effects(ROWS, [tmp_path], days)}
     assert {one["row"] for one in found.values()} == {"kist_interval"}

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from bench.run_pairs import Measure, changes_between, utilisation
+from bench.writing import end_with
 from torsweep.config.eras import usual_levels
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
@@ -203,4 +204,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -9,16 +9,18 @@ ended at their time limit. Downloads count that start after the warm-up and a mi
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
 import polars as pl
 
 from bench.run_pairs import utilisation
-from bench.writing import csv_text
+from bench.writing import csv_text, end_with
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import STREAMS
+from torsweep.formats.frames import read_frame
 from torsweep.network.model import read_network
 
 QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -38,7 +40,7 @@ def downloads(folder: Path) -> pl.DataFrame:
     """The perf clients' downloads in the run of ``folder``, whatever came of them."""
     run = read_run(folder)
     started = pl.col("start_us").is_between(run.warm_up_ns // 1000, run.duration_ns // 1000 - _TAIL_US)
-    streams = pl.read_parquet(folder / STREAMS.file)
+    streams = read_frame(folder / STREAMS.file)
     return streams.filter(pl.col("kind").cast(pl.String).str.starts_with("perf"), started)
 
 
@@ -66,12 +68,20 @@ def rows(name: str, folders: list[Path]) -> list[dict[str, object]]:
     return found
 
 
+def _variant(text: str) -> tuple[str, list[Path]]:
+    name, _, runs = text.partition("=")
+    if not runs:
+        raise argparse.ArgumentTypeError(f"{text}: accepted: NAME=RUN,RUN…")
+    return name, [Path(run) for run in runs.split(",")]
+
+
 def main() -> None:
     """Write the CSV to standard output."""
-    pairs = (argument.partition("=")[::2] for argument in sys.argv[1:])
-    found = [row for name, runs in pairs for row in rows(name, [Path(each) for each in runs.split(",")])]
+    parser = argparse.ArgumentParser(prog="python -m experiments.onionperf_2019.scripts.public_tor")
+    parser.add_argument("variants", nargs="+", metavar="NAME=RUN,RUN…", type=_variant)
+    found = [row for variant in parser.parse_args().variants for row in rows(*variant)]
     sys.stdout.write(csv_text(list(found[0]), found))
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)
