@@ -75,7 +75,7 @@ class Source:
         statistic = self._statistic(name)
         if statistic.applies(self.provenance) and not self.has(name):
             return statistic.as_frame([], self.provenance.knobs)
-        frame = statistic.read(self.summaries)
+        frame = statistic.read(self.summaries, self.provenance.knobs)
         is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
         return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 

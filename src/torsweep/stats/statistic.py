@@ -175,20 +175,39 @@ class Statistic:
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema)
         return frame.select(list(schema)).cast(schema).with_columns(pl.col(pl.Float64).fill_nan(None))
 
-    def read(self, folder: Path) -> pl.DataFrame:
-        """The rows in a folder of summaries; InputError when the file is missing or is no such table."""
+    def read(self, folder: Path, knobs: Iterable[str] = ()) -> pl.DataFrame:
+        """The rows in a folder of summaries, which has a column for each of ``knobs``, too.
+
+        Raises InputError when the file is missing, has no rows, lacks a column or has something else in it.
+        """
         file = folder / self.file
-        frame = read_csv(file, texts=None, missing=NO_SUMMARIES)
-        types = self.schema(())
+        frame, types = read_csv(file, texts=None, missing=NO_SUMMARIES), self.schema(knobs)
         missing = [name for name in types if name not in frame.columns]
         if missing:
             raise InputError("lacks a column", file=file, accepted=missing[0])
-        frame = frame.with_columns(pl.col(name) == "true" for name in types if types[name] == pl.Boolean)
-        try:
-            return frame.cast(types)
-        except pl.exceptions.PolarsError as error:
-            first = str(error).splitlines()[0]
-            raise InputError(f"is no CSV table: {first}", file=file) from None
+        if frame.is_empty():
+            raise InputError("has no rows", file=file, accepted="one or more")
+        return frame.with_columns(_read_column(frame[name], types[name], file) for name in types)
+
+
+_TYPES: dict[pl.DataType | type[pl.DataType], str] = {
+    pl.Boolean: "true or false",
+    pl.Int64: "whole numbers",
+    pl.Float64: "numbers",
+}
+
+
+def _read_column(written: pl.Series, dtype: pl.DataType, file: Path) -> pl.Series:
+    """The texts of a column as what they stand for; InputError for one that is no such value."""
+    if dtype == pl.Boolean:
+        read = written.replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean)
+    else:
+        read = written.cast(dtype, strict=False)
+    wrong = written.filter(read.is_null() & written.is_not_null())
+    if len(wrong):
+        accepted = _TYPES[dtype]
+        raise InputError("is no such value", file=file, key=written.name, value=wrong[0], accepted=accepted)
+    return read
 
 
 SEED_COLUMN: Columns = {"seed": (pl.Int64, "seed of the network")}
