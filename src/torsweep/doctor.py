@@ -298,7 +298,8 @@ def _cautions(machine: Machine) -> list[str]:
     if machine.autogroup:
         cautions.append(
             "kernel.sched_autogroup_enabled is 1: nice has no effect between sessions, so that other work "
-            "disturbs an emulation although it is niced; `sysctl kernel.sched_autogroup_enabled=0`"
+            "disturbs an emulation although it is niced; as root a run gives its session the nice value -10, "
+            "else `sysctl kernel.sched_autogroup_enabled=0`"
         )
     return cautions
 

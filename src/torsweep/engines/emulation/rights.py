@@ -3,7 +3,7 @@
 In: this process's rights, ``/dev/net/tun``; run.json, PATH; a number of hosts. Out: :func:`host_rights`, and
 :func:`become_able`, which restarts the command as root of a user namespace; :class:`EmulationTools`, or a
 ToolMissing; numbers as measured (docs/emulation.md). Emulations share a machine by its cores
-(:func:`cores_claimed`), and keep them awake (:func:`processors_awake`).
+(:func:`cores_claimed`), keep them awake (:func:`processors_awake`) and come first (:func:`session_first`).
 """
 
 from __future__ import annotations
@@ -66,6 +66,27 @@ def processors_awake(device: Path = CPU_LATENCY) -> Iterator[bool]:
         yield True
     finally:
         os.close(held)
+
+
+SESSION = Path("/proc/self/autogroup")
+SESSION_NICE = "-10"
+
+
+@contextlib.contextmanager
+def session_first(file: Path = SESSION) -> Iterator[None]:
+    """Have most of the processors for this session and the block, where this user may: with autogroup the
+    kernel shares them between sessions before it looks at the nice values of processes (sched(7))."""
+    try:
+        before = file.read_text().split()[-1]
+        file.write_text(SESSION_NICE)
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.write_text(before)
 
 
 TUN = Path("/dev/net/tun")

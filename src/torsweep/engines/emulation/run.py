@@ -49,6 +49,7 @@ from torsweep.engines.emulation.rights import (
     cores,
     cores_claimed,
     processors_awake,
+    session_first,
 )
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.host_tors import settings_frame
@@ -109,6 +110,7 @@ def run_emulation(
     with (
         claimed,
         processors_awake() as awake,
+        session_first(),
         folder_claimed(run_directory, RUN_FOLDER, wait=False),
         orderly_end(),
     ):

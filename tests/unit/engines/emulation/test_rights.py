@@ -15,6 +15,7 @@ from torsweep.engines.emulation.rights import (
     cores_claimed,
     host_rights,
     processors_awake,
+    session_first,
 )
 from torsweep.errors import OutputError, ToolMissing
 
@@ -123,6 +124,16 @@ def test_a_lock_that_cannot_be_made_is_named(tmp_path):
         cores_claimed(lock=tmp_path / "absent" / "lock"),
     ):
         pass
+
+
+def test_a_session_comes_first_for_a_run_where_the_user_may(tmp_path):
+    group = tmp_path / "autogroup"
+    with session_first(group):
+        assert not group.exists()
+    group.write_text("/autogroup-12 nice 0\n")
+    with session_first(group):
+        assert group.read_text() == "-10"
+    assert group.read_text() == "0"
 
 
 def test_processors_are_kept_awake_where_the_user_may(tmp_path):
