@@ -152,7 +152,7 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
                 file=file,
                 key=f"{kind}_clients",
                 value=counts[kind],
-                accepted=f"0, or traffic.{kind} in the experiment",
+                accepted=f"traffic.{kind} in the experiment; or its knobs have network.{kind}_clients: [0]",
             )
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.

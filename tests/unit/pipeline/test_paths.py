@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.pipeline import paths as paths_module
-from torsweep.pipeline.checks import experiment_questions
+from torsweep.pipeline.checks import experiment_questions, require_fitting_networks
 from torsweep.pipeline.paths import Paths
 from torsweep.pipeline.tree import PlanPath, network_directory, parse_network_key
 
@@ -165,7 +166,7 @@ def test_a_wrong_document_stops_nothing(tmp_path, text):
 
 
 def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
-    text = (EXPERIMENTS_DIRECTORY / "nagle/experiment.yaml").read_text()
+    text = (EXPERIMENTS_DIRECTORY / "refill_sweep/experiment.yaml").read_text()
     file = tmp_path / "experiments/mine/experiment.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(
@@ -178,3 +179,20 @@ def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
     code, said = _refusal(capsys, paths.asked, "mine")
     assert code == 2
     assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
+
+
+def test_clients_of_which_an_experiment_says_nothing_can_be_left_out(tmp_path):
+    document = yaml.safe_load((EXPERIMENTS_DIRECTORY / "refill_sweep/experiment.yaml").read_text())
+    document |= {"claims": [], "network": "ci", "traffic": {"web": document["traffic"]["web"]}}
+    file = tmp_path / "mine/experiment.yaml"
+    file.parent.mkdir()
+    file.write_text(yaml.safe_dump(document))
+    with pytest.raises(InputError) as refused:
+        require_fitting_networks(load_experiment(file))
+    instead = "network.bulk_clients: [0]"
+    assert f"accepted: traffic.bulk in the experiment; or its knobs have {instead}" in str(refused.value)
+    document["knobs"] |= yaml.safe_load(instead)
+    document["baseline"] |= {"network.bulk_clients": 0}
+    file.write_text(yaml.safe_dump(document))
+    (config,) = require_fitting_networks(load_experiment(file))
+    assert config.client_counts["bulk"] == 0 and config.client_counts["web"] > 0
