@@ -196,14 +196,14 @@ def test_a_run_that_is_missing_at_one_scale_is_named(runs, tmp_path):
 
 
 def test_scales_with_the_same_networks_have_all_of_them(runs, tmp_path):
-    with pytest.raises(InputError, match=r"a run is missing.*seed 4"):
-        collect(runs, tmp_path / "tables", network="tenfold", replicates=4)
+    with pytest.raises(InputError, match=r"a run is missing.*seed 5"):
+        collect(runs, tmp_path / "tables", network="tenfold", replicates=5)
 
 
 def test_figures_and_rows_for_documents(summary, tmp_path):
     write_summary(summary, tmp_path / "summary")
     text = (tmp_path / "summary/summary.json").read_text()
-    assert "4 networks (seeds 1–4) at scale 0.003, 3 networks (seeds 1–3) at scale 0.01" in text
+    assert "5 networks (seeds 1–5) at scale 0.003, 4 networks (seeds 1–4) at scale 0.01" in text
     for name in ("scale_effect", "scale_spread"):
         draw_figure(name, tmp_path / "summary", tmp_path / "figures" / name)
         points = pl.read_csv(tmp_path / "figures" / f"{name}.csv")
