@@ -149,11 +149,11 @@ def write_builds(root: Path, builds: Mapping[str, Build]) -> None:
 
 def make_again(root: Path, names: Sequence[str]) -> None:
     """Make the sets called ``names``, and rewrite builds and documents."""
-    sets, today = read_sets(root), todays_build()
-    tables = read_specification(root).tables
+    sets, tables = read_sets(root), read_specification(root).tables
     for name in names:
         if name not in sets:
             raise InputError("no such set", key="set", value=name, accepted=", ".join(sets))
+    today = todays_build()
     print(f"{sum(sets[name].minutes for name in names):g} min in all", flush=True)
     for name in names:
         files = {table: root / TABLES / tables[table].file for table in sets[name].tables}
