@@ -31,7 +31,7 @@ HOPS = 3
 RELAY_BYTES_PER_CLIENT_BYTE = 3.3
 """What relays write for each byte of payload that clients receive: cells of 514 bytes with 498 of payload,
 over three hops, their TLS records, and cells the other way; 3.30 to 3.35 in three engines
-(docs/measures.md)."""
+(docs/tables/measures_engines.csv)."""
 
 _STREAM_WINDOW_CELLS = 500
 _ROUND_TRIPS_BEFORE_DATA = 2
