@@ -24,7 +24,7 @@ from torsweep.storage.folders import hold_folder
         ("cellsim", "paper", 480, 6, 11),
         # The model takes 1 s, and its preparation longer.
         ("cellsim", "small_live", 180, 1.5, 4),
-        # docs/tables/shadow_cost.csv: 660 simulated seconds took 2,634 to 3,600 CPU s; 480 of a quarter's 383 to 577.
+        # docs/tables/shadow_cost.csv: 660 s took 2,634 to 3,600 CPU s; a quarter's 480, 383 to 577.
         ("shadow", "paper", 480, 2634, 3600),
         ("shadow-no-rtt", "quarter", 300, 383, 577),
         # docs/tables/shadow_cost.csv: 216 to 337 CPU s.
