@@ -9,7 +9,6 @@ program of the run.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import time
 from collections import deque
@@ -200,12 +199,6 @@ async def bootstrap_percent(control: Control) -> int:
     """How far the start of a tor has progressed, in per cent."""
     progress = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))
     return int(progress[1]) if progress else 0
-
-
-async def close_quietly(control: Control, command: str) -> None:
-    """Close something that may have closed by itself in the meantime."""
-    with contextlib.suppress(ControlRefused):
-        await control.ask(command)
 
 
 GONE = ("FAILED", "CLOSED")
