@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar
+from torsweep.units import counted
 
 
 class RefusedValue(ValueError):
@@ -131,8 +132,10 @@ def _input_error(kind: type, error: ValidationError, file: str | Path | None) ->
         problem += suggestion(str(context.get("tag", value)), re.findall("'([^']+)'", first["msg"]))
     if isinstance(value, Mapping):
         value = None
-    if len(problems) > 1:
-        problem += f" (and {len(problems) - 1} more)"
+    # A key that is missing because it is misspelt is no mistake of its own.
+    meant = [each for each in problems[1:] if each["type"] == "missing" and f"'{each['loc'][-1]}'" in problem]
+    if others := len(problems) - 1 - len(meant):
+        problem += f" (and {counted(others, 'other mistake')})"
     return InputError(problem, file=file, key=key or None, value=value, accepted=accepted or None)
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from torsweep.config.option_bundle import Where
-from torsweep.config.reading import apply_overrides, suggestion, validate
+from torsweep.config.reading import Section, apply_overrides, suggestion, validate
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 
@@ -84,3 +84,21 @@ def test_only_a_close_name_is_suggested():
 def test_a_value_that_is_a_name_has_the_closest_one_said(document, said):
     with pytest.raises(InputError, match=re.escape(said)):
         validate(Where, document, None)
+
+
+class Pair(Section):
+    first: int
+    second: int
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"frist": 1, "second": 2}, "frist: unknown key (did you mean 'first'?); accepted: first, second"),
+        ({"frist": 1}, "frist: unknown key (did you mean 'first'?) (and 1 other mistake); accepted"),
+        ({"xyz": 1}, "xyz: unknown key (and 2 other mistakes); accepted"),
+    ],
+)
+def test_a_key_that_is_missing_as_it_is_misspelt_is_one_mistake(document, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        validate(Pair, document, None)
