@@ -172,7 +172,7 @@ def _hidden_defaults(change: TorChange, world: _World) -> Iterator[str]:
         return
     defaults = changed_defaults(*change.sources)
     if defaults is None:
-        yield "not checked until both tors are built: whether a default changes that these networks set themselves"
+        yield "not checked until both tors are built: whether a default changes that the networks set"
         return
     for (kind, name), (before, after) in defaults.items():
         stated, value = world.states(kind, name), after.strip('"')
