@@ -377,7 +377,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = read_predictions()
     order = [(name, one.engine, one.title) for name, row in rows.items() for one in row.runs]
-    fresh, days = [], predicted_on()
+    fresh: list[dict[str, Any]] = []
+    days = predicted_on()
     for tree in options.results:
         if not (found := list(effects(rows, [tree], days))):
             accepted = f"a folder with what the plans of {HERE.name} leave in results/"
