@@ -31,15 +31,25 @@ from torsweep.network.model import read_network, write_network
 from torsweep.network.relays import only_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
-from torsweep.runsets.passages import passages
+from torsweep.runsets.passages import RELAY_COMMANDS, passages
+from torsweep.runsets.run import open_run
+from torsweep.runsets.run_files import read_cells
 
 CELLS, STREAMS_ASKED, CELL_BYTES = 200, 3, 514
 HOSTS = ("relay1", "relay2", "relay3")
 DAY_NS = 86_400 * 10**9
 
 
-def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = False) -> Path:
-    """The run directory: at most 60 s, over as soon as the three downloads are.
+def prepare(
+    folder: Path,
+    engine: str,
+    era: str = "2012",
+    *,
+    traced: bool = False,
+    streams: int = STREAMS_ASKED,
+    cells: int = CELLS,
+) -> Path:
+    """The run directory: at most 60 s, over as soon as the downloads of so many ``cells`` are.
 
     With ``traced``, the relays record their cells, and every download is followed.
     """
@@ -47,11 +57,11 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
     write_network(sampled.network, sampled.matrix_us, folder / "network")
     traffic = RunTraffic(
         request_bytes=400,
-        response_bytes=CELLS * CELL_PAYLOAD_BYTES,
+        response_bytes=cells * CELL_PAYLOAD_BYTES,
         think_min_ns=DAY_NS,
         think_max_ns=DAY_NS,
         streams_per_circuit_isolation=False,
-        parallel_streams=STREAMS_ASKED,
+        parallel_streams=streams,
         timeout_ns=None,
     )
     run = RunSpec(
@@ -118,6 +128,19 @@ def check(run_directory: Path) -> dict[str, Any]:
     assert (carried["bytes_out"] > STREAMS_ASKED * CELLS * CELL_BYTES / 10).all()
     assert provenance["run_sha256"] == sha256_of_file(run_directory / "run.json")
     return provenance
+
+
+def directions(run_directory: Path) -> str:
+    """The RELAY cells at the guard of the one download, by time: "o" away from the client, "i" towards it."""
+    cells = read_cells(open_run(run_directory)).filter(
+        pl.col("host") == "relay1",
+        pl.col("download") == 1,
+        pl.col("command").is_in(RELAY_COMMANDS),
+        pl.col("point").cast(pl.String).is_in(["inbuf", "flush"]),
+    )
+    # Other circuits are built at the same time.
+    circuit = max(cells.partition_by("circuit"), key=len).sort("time_ns", "cell")
+    return "".join("o" if outward else "i" for outward in circuit["outward"])
 
 
 def check_cells(run_directory: Path) -> None:

@@ -34,6 +34,14 @@ def require_engine(request: pytest.FixtureRequest, engine: str) -> str:
     return find_engine(engine).here()
 
 
+def command_of(engine: str) -> list[str]:
+    """The command that runs a folder in ``engine``."""
+    program, *rest = find_engine(engine).command.split()
+    if program == "torsweep":
+        return [sys.executable, "-m", "torsweep", *rest, "run"]
+    return [str(find_own_program("cellsim")), "run"]
+
+
 @pytest.mark.parametrize(
     ("engine", "era"),
     [
@@ -47,18 +55,33 @@ def require_engine(request: pytest.FixtureRequest, engine: str) -> str:
 def test_three_streams_on_one_circuit(request, tmp_path, engine, era):
     kind = require_engine(request, engine)
     folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
-    program, *rest = find_engine(engine).command.split()
-    command = (
-        [sys.executable, "-m", "torsweep", *rest]
-        if program == "torsweep"
-        else [str(find_own_program("cellsim"))]
-    )
-    chain_scenario.play([*command, "run"], folder)
+    chain_scenario.play(command_of(engine), folder)
     provenance = chain_scenario.check(folder)
     # cellsim's provenance names no engine: run.json does.
     assert provenance.get("engine", kind) == kind
     chain_scenario.check_cells(folder)
     chain_scenario.check_breakdown(folder)
+
+
+@pytest.mark.parametrize(
+    "engine", [pytest.param(name, marks=MARKS[name]) for name in engine_names() if name in MARKS]
+)
+@pytest.mark.parametrize("cells", [2, 200])
+def test_a_download_has_the_cells_that_it_has_in_the_model(request, tmp_path, engine, cells):
+    """BEGIN, CONNECTED, request, answer. tor packages what it has when a read ends, so that an answer of many
+    packets has a few more cells; the model puts SENDMEs a little earlier or later among them."""
+    found = []
+    for name in (engine, "cellsim"):
+        kind = require_engine(request, name)
+        folder = chain_scenario.prepare(tmp_path / name, kind, "today", traced=True, streams=1, cells=cells)
+        chain_scenario.play(command_of(name), folder)
+        found.append(chain_scenario.directions(folder))
+    real, model = found
+    assert real[:4] == model[:4] == "oioi"
+    assert real.count("o") == model.count("o")
+    if cells == 2:
+        assert real == model
+    assert real.count("i") == pytest.approx(model.count("i"), rel=0.05)
 
 
 def _two_builds(built: BuiltTor, tools: Path) -> tuple[BuiltTor, BuiltTor]:

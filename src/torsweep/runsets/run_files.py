@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.config.traffic import AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.cell_ring import CHANNELS_FILE, scan_cells
 from torsweep.engines.draws import PAGE, site_of
@@ -95,7 +96,7 @@ def _downloads(run: Run, network: Network) -> pl.DataFrame:
     assert spec is not None, "only runs of an engine have cells"
     numbers = {client.name: number for number, client in enumerate(network.clients)}
 
-    def label(client: str, kind: str, page: int) -> str:
+    def label(client: str, kind: AnyKind, page: int) -> str:
         if spec.engine.startswith("shadow"):
             page = (page - 1) % MOST_DOWNLOADS + 1
         site = site_of(spec.traffic[kind], spec.seed, numbers[client], page) if kind in spec.traffic else None
