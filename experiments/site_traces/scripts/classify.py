@@ -30,11 +30,9 @@ def features(directions: np.ndarray) -> np.ndarray:
     )
 
 
-def traces(source: str) -> pl.DataFrame:
+def traces(cells: pl.DataFrame) -> pl.DataFrame:
     """A row for each page that began and ended in the measured time: site, directions of its cells."""
-    cells = torsweep.load(source, "cells").filter(
-        pl.col("command").is_in(RELAY_COMMANDS), pl.col("label") != "bulk"
-    )
+    cells = cells.filter(pl.col("command").is_in(RELAY_COMMANDS), pl.col("label") != "bulk")
     own = ["seed", "client"]
     pages = cells.with_columns(page=pl.col("download") // PAGE).sort("time_ns")
     pages = pages.group_by(*own, "page", "label", maintain_order=True).agg(
@@ -46,7 +44,7 @@ def traces(source: str) -> pl.DataFrame:
 
 def main(source: str) -> None:
     """Print how many pages are named rightly."""
-    pages = traces(source)
+    pages = traces(torsweep.load(source, "cells"))
     labels = pages["label"].to_numpy()
     inputs = np.stack([features(np.array(one)) for one in pages["directions"].to_list()])
     groups = pages.select(pl.concat_str("seed", "client", separator=" ")).to_series().to_numpy()
