@@ -51,10 +51,8 @@ def main(source: str) -> None:
     forest = RandomForestClassifier(100, random_state=1)
     right = cross_val_predict(forest, inputs, labels, groups=groups, cv=GroupKFold(5)) == labels
     most = np.unique(labels, return_counts=True)[1].max() / len(labels)
-    error = 1.96 * np.sqrt(right.mean() * (1 - right.mean()) / len(right))
-    print(
-        f"{len(right)} pages of {len(set(labels))} sites: {right.mean():.1%} ± {error:.1%}; chance {most:.1%}"
-    )
+    sites = len(set(labels))
+    print(f"{right.sum()} of {len(right)} pages of {sites} sites ({right.mean():.1%}); chance {most:.1%}")
 
 
 if __name__ == "__main__":
