@@ -70,6 +70,9 @@ def drawn(points: Points, part: int) -> int:
 PAGE = 1_000_000
 """The number of the download of a page's object: this times the page's, plus its own from 1."""
 
+MOST_DOWNLOADS = 200
+"""Under Shadow: the downloads or pages of a client without pauses; then it begins with the first again."""
+
 
 def site_of(traffic: RunTraffic, seed: int, client: int, page: int) -> str | None:
     """The site that the client's ``page`` is; None without sites."""

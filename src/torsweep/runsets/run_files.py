@@ -15,11 +15,10 @@ import polars as pl
 from torsweep.config.traffic import AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.cell_ring import CHANNELS_FILE, scan_cells
-from torsweep.engines.draws import PAGE, site_of
+from torsweep.engines.draws import MOST_DOWNLOADS, PAGE, site_of
 from torsweep.engines.host_files import address
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import PROGRAMS_FOLDER
-from torsweep.engines.shadow.traffic import MOST_DOWNLOADS
 from torsweep.engines.table_schema import CELLS, CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network

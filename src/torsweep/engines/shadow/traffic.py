@@ -13,12 +13,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from torsweep.config.traffic import KINDS, AnyKind
-from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
+from torsweep.engines.draws import MOST_DOWNLOADS, PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.host_files import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
-
-MOST_DOWNLOADS = 200
-"""Downloads or pages of a client without pauses; after the last one it begins with the first one again."""
 
 USER_MARK = "@"
 """Before the name of the client in the names of steps of clients that share a tor."""

@@ -7,11 +7,11 @@ import io
 import networkx as nx
 
 from torsweep.config.traffic import MEASURING_TRAFFIC
-from torsweep.engines.draws import pause_ns, response_bytes, server_index
+from torsweep.engines.draws import MOST_DOWNLOADS, pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.tgen import read_graphs
-from torsweep.engines.shadow.traffic import MOST_DOWNLOADS, User, client_graph, server_graph
+from torsweep.engines.shadow.traffic import User, client_graph, server_graph
 from torsweep.network.model import Network
 
 
