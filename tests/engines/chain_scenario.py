@@ -47,9 +47,9 @@ def prepare(
     *,
     traced: bool = False,
     streams: int = STREAMS_ASKED,
-    cells: int = CELLS,
+    size: int = CELLS * CELL_PAYLOAD_BYTES,
 ) -> Path:
-    """The run directory: at most 60 s, over as soon as the downloads of so many ``cells`` are.
+    """The run directory: at most 60 s, over as soon as the downloads of ``size`` bytes are.
 
     With ``traced``, the relays record their cells, and every download is followed.
     """
@@ -57,7 +57,7 @@ def prepare(
     write_network(sampled.network, sampled.matrix_us, folder / "network")
     traffic = RunTraffic(
         request_bytes=400,
-        response_bytes=cells * CELL_PAYLOAD_BYTES,
+        response_bytes=size,
         think_min_ns=DAY_NS,
         think_max_ns=DAY_NS,
         streams_per_circuit_isolation=False,
