@@ -49,9 +49,9 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     moving = pl.max_horizontal(pl.col("shown", "shown_low", "shown_high").abs().fill_null(0)).max() > 0
     still, points = (points.filter(keep.over("topic", "line")) for keep in (~moving, moving))
-    lower = pl.col("topic").str.to_lowercase().str.strip_suffix(_POINTS)
-    names = still.select(name=pl.format("{} {}", lower, "line"))
-    missing = [f"The same in all: {'; '.join(_each(names, 'name'))}."] if len(names) else []
+    lines = still.select("topic", "line").unique(maintain_order=True).rows()
+    names = "; ".join(f"{topic.removesuffix(_POINTS).lower()} {line}" for topic, line in lines)
+    missing = [f"The same in all: {names}."] if names else []
     caption = " ".join([caption, *missing])
     if points.is_empty():
         return nothing("No measure differs from the baseline", points, caption)
