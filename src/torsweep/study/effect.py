@@ -209,19 +209,22 @@ def _require_hosts(change: TorChange, role_of: Callable[[str], Role | None]) -> 
 def _roles(config: NetworkConfig, tornets: Tornets | None) -> Callable[[str], Role | None]:
     """What says the role of a host by its name; None if no network has it."""
     if tornets is not None:
-        networks = tornets.networks
         roles: dict[str, Role] = {}
-        for network in networks:
-            roles |= dict.fromkeys(network.authorities, "authority") | dict.fromkeys(network.relays, "relay")
-            roles |= dict.fromkeys(network.clients, "client")
+        for network in tornets.networks:
+            roles.update((name, "authority") for name in network.authorities)
+            roles.update((name, "relay") for name in network.relays)
+            roles.update((name, "client") for name in network.clients)
         return lambda name: roles.get(name)
-    counts = {"authority": config.authorities, "relay": config.relay_count, **config.client_counts}
+    counts: dict[str, tuple[Role, int]] = {
+        "authority": ("authority", config.authorities),
+        "relay": ("relay", config.relay_count),
+        **{group: ("client", count) for group, count in config.client_counts.items()},
+    }
 
     def role_of(name: str) -> Role | None:
-        group, number = re.fullmatch(r"([a-z]*)([1-9][0-9]{0,8})|.*", name).groups()  # type: ignore[union-attr]
-        if int(number or 0) > counts.get(group, 0) or not number:
-            return None
-        return group if group in ("authority", "relay") else "client"
+        match = re.fullmatch(r"([a-z]+)([1-9][0-9]{0,8})", name)
+        role, many = counts.get(match[1], (None, 0)) if match else (None, 0)
+        return role if match and int(match[2]) <= many else None
 
     return role_of
 
