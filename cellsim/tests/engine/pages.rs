@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use parquet::record::RowAccessor;
 use serde_json::json;
 
 use crate::networks::{finished, network, rows, run, streams};
