@@ -166,7 +166,7 @@ def test_a_wrong_document_stops_nothing(tmp_path, text):
 
 
 def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
-    text = (EXPERIMENTS_DIRECTORY / "refill_sweep/experiment.yaml").read_text()
+    text = (EXPERIMENTS_DIRECTORY / "nagle/experiment.yaml").read_text()
     file = tmp_path / "experiments/mine/experiment.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(

@@ -193,7 +193,9 @@ def test_a_change_that_is_smaller_than_the_bound_is_not_called_none(mean: float,
     question = MeasureQuestion(
         "", values, "", *readings, logarithms=True, measure="paired_ttfb", bound=0.05, networks=tuple(EIGHT)
     )
-    verdict = dataclasses.replace(change_verdict(), comparisons=(question.answer(0.99999),))
+    together = 0.99999
+    answer = dataclasses.replace(question, confidence=together).answer(together)
+    verdict = dataclasses.replace(change_verdict(), comparisons=(answer,))
     (row,) = comparison(claims_file_of(verdict), claims_of(experiment())).rows
     assert (row.verdict, row.cells[-1]) == (NO_DIFFERENCE, word)
 

@@ -107,7 +107,7 @@ def test_the_text_says_where_it_comes_from(summary, tmp_path):
     assert "Bonferroni over the 5 variants" in tables
     content = json.loads((tmp_path / "claims.json").read_text())
     assert content["engine_version"] == "0.1.0"
-    assert len({claim["claim"] for claim in content["claims"]}) == 5
+    assert len({claim["claim"] for claim in content["claims"]}) == 6
 
 
 def test_one_network_is_said_and_nothing_fails(experiment, tmp_path):
