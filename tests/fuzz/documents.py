@@ -255,7 +255,7 @@ def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT) -> Target:
 
 
 def _plain_yaml(folder: Path) -> None:
-    shutil.copy(EXPERIMENTS / "latency_breakdown" / "experiment.yaml", folder)
+    shutil.copy(EXPERIMENTS / "scheduler_choice" / "experiment.yaml", folder)
 
 
 def _experiment(name: str) -> Target:
@@ -270,7 +270,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
     "YAML": (
         Target("network", "net.yaml", DOCUMENT, _SAMPLE, _network_yaml, NETWORK_FILE),
         _experiment("nagle"),
-        _experiment("latency_breakdown"),
+        _experiment("scheduler_choice"),
         Target("lines", "experiment.yaml", (*LINES, "nest", "nest"), _CHECK, _plain_yaml),
         Target("other", "experiment.yaml", (*LINES, "nest"), _OTHER, _plain_yaml),
     ),
