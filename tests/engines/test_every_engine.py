@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -69,13 +70,13 @@ def test_three_streams_on_one_circuit(request, tmp_path, engine, era):
 @pytest.mark.parametrize("size", [900, 99_600])
 def test_a_download_has_the_cells_that_it_has_in_the_model(request, tmp_path, engine, size):
     """BEGIN, CONNECTED, request, answer. Today's tor has room for 488 bytes in a cell, the model for 498, and
-    SENDMEs stand a little earlier or later among the cells of a long answer."""
+    SENDMEs stand a little earlier or later among the cells of a long answer. TGen's request has six cells."""
     found = []
     for name in (engine, "cellsim"):
         kind = require_engine(request, name)
         folder = chain_scenario.prepare(tmp_path / name, kind, "today", traced=True, streams=1, size=size)
         chain_scenario.play(command_of(name), folder)
-        found.append(chain_scenario.directions(folder))
+        found.append(re.sub("^oio+", "oio", chain_scenario.directions(folder)))
     real, model = found
     assert real[:4] == model[:4] == "oioi"
     assert real.count("o") == model.count("o")
