@@ -18,8 +18,8 @@ from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 SHADOW_S_PER_RELAY_SECOND = 0.13
-"""docs/shadow.md: 0.10 to 0.16 CPU s, the start included, for each relay and second of clients, in
-networks of 14 busy relays with 69 clients, 13 with 250 and 50 with 1,000."""
+"""From docs/tables/shadow_cost.csv: 0.10 to 0.16 CPU s, the start included, for each relay and second of
+clients, in networks of 14 busy relays with 69 clients, 13 with 250 and 50 with 1,000."""
 
 RATES, RATE_OF_2024 = {"2012": 1, "2019": 8}, 14
 """Rates of a population's relays, by its name, beside those of 2012: the relays above were of 2012, or of
