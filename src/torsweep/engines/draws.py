@@ -7,6 +7,7 @@ that cellsim draws for them (cellsim/src/random.rs), so that variants, and engin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from torsweep.config.traffic import MILLION, Points
@@ -80,19 +81,25 @@ def site_of(traffic: RunTraffic, seed: int, client: int, page: int) -> str | Non
     return names[draw(seed, "site", client, page, len(names))] if names else None
 
 
+def _sizes_of_site(traffic: RunTraffic, seed: int, client: int, page: int) -> Sequence[int] | None:
+    """The sizes of the objects of the client's ``page``; None without sites."""
+    site = site_of(traffic, seed, client, page)
+    return None if site is None or traffic.sites is None else traffic.sites[site]
+
+
 def object_count(traffic: RunTraffic, seed: int, client: int, page: int) -> int:
     """How many objects the client's ``page`` has."""
-    if traffic.sites:
-        return len(traffic.sites[site_of(traffic, seed, client, page) or ""])
+    if (sizes := _sizes_of_site(traffic, seed, client, page)) is not None:
+        return len(sizes)
     whole = drawn(traffic.page_objects or ((0, 1), (MILLION, 1)), draw(seed, "page", client, page, MILLION))
     return _rest(whole, seed, client, page) if traffic.under_way_at_start and page == 1 else whole
 
 
 def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
     """The size of the client's ``download``."""
-    if traffic.sites:
-        page, which = divmod(download, PAGE)
-        return traffic.sites[site_of(traffic, seed, client, page) or ""][which - 1]
+    page, which = divmod(download, PAGE)
+    if (sizes := _sizes_of_site(traffic, seed, client, page)) is not None:
+        return sizes[which - 1]
     whole = traffic.response_bytes
     if traffic.response_quantiles is not None:
         whole = drawn(traffic.response_quantiles, draw(seed, "size", client, download, MILLION))

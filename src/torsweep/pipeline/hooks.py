@@ -207,8 +207,9 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         networks = [job.wildcards.network for job in jobs]
         if workflow.dryrun and (lack := lacking(engine, builds=False)):
             _say(f"{engine} cannot run here: {lack}")
-        _say(announcement(paths, name, engine, era, networks, slots))
-        seconds += _costs(paths, name, engine, networks, slots)[0].seconds
+        line, runs_s = announcement(paths, name, engine, era, networks, slots)
+        _say(line)
+        seconds += runs_s
     real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
     return Planned(seconds, real_time)
 
@@ -219,8 +220,9 @@ def _say(line: str) -> None:
 
 def announcement(
     paths: Paths, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots
-) -> str:
-    """A line for the user: what is about to run in which engine and why, and its estimated cost."""
+) -> tuple[str, float]:
+    """A line for the user: what is about to run in which engine and why, and its estimated cost; and the
+    seconds of that."""
     experiment, why, instead = paths.experiment(name), "", ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
     costs, timed = _costs(paths, name, engine, networks, slots)
@@ -230,13 +232,13 @@ def announcement(
             model_s = _costs(paths, name, MODEL_ENGINE, networks, slots)[0].seconds
             instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
     runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
-    # In real time a run ends with its downloads, or with its duration.
-    takes = f"at most {rounded_duration(costs.seconds)}"
-    if timed or not find_engine(engine).real_time:
-        takes = f"about {rounded_duration(costs.seconds)}"
-    if not timed and not find_engine(engine).real_time:
+    takes = f"about {rounded_duration(costs.seconds)}"
+    if not timed and find_engine(engine).real_time:
+        # In real time a run ends with its downloads, or with its duration.
+        takes = f"at most {rounded_duration(costs.seconds)}"
+    elif not timed:
         takes += f" to {rounded_duration(SLOWER * costs.seconds)}"
-    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{instead}"
+    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{instead}", costs.seconds
 
 
 def _costs(

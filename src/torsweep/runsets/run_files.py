@@ -18,7 +18,7 @@ from torsweep.engines.cell_ring import CHANNELS_FILE, scan_cells
 from torsweep.engines.draws import MOST_DOWNLOADS, PAGE, site_of
 from torsweep.engines.host_files import address
 from torsweep.engines.registry import find_engine
-from torsweep.engines.run_spec import PROGRAMS_FOLDER
+from torsweep.engines.run_spec import PROGRAMS_FOLDER, RunSpec
 from torsweep.engines.table_schema import CELLS, CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
@@ -50,19 +50,21 @@ def read_cells(run: Run) -> pl.DataFrame:
     )
     cells = cells.join(to_client, on=["host", "channel"], how="left", maintain_order="left")
     at_client = pl.col("host").is_in([client.name for client in network.tor_clients])
-    came = pl.col("point").cast(pl.String).is_in(["inbuf", "recognized"])
-    outward = pl.when(at_client & came).then(False).when(pl.col("client").is_not_null() & came).then(True)
+    outward = pl.when(at_client & _CAME).then(False).when(pl.col("client").is_not_null() & _CAME).then(True)
     cells = cells.with_columns(
         pl.coalesce("client", pl.when(at_client).then("host")).alias("client"),
         pl.coalesce("outward", outward).alias("outward"),
         time_us=pl.col("time_ns") // 1000,
     )
-    of_clients = _under_way(_downloads(run, network))
+    of_clients = _under_way(_downloads(run, run.spec, network))
     joined = cells.with_row_index("row").sort("time_us").join_asof(
         of_clients.sort("time_us"), on="time_us", by="client", check_sortedness=False
     )  # fmt: skip
     return joined.sort("row").select(*CELLS.polars, "client", "download", "label")
 
+
+_CAME = pl.col("point").cast(pl.String).is_in(["inbuf", "recognized"])
+"""Whether a cell comes into its host at the point where it was recorded."""
 
 _TO_CLIENT = {"host": pl.String, "channel": pl.Int64, "client": pl.String}
 
@@ -84,15 +86,13 @@ def _of_circuits(run: Run, cells: pl.DataFrame) -> pl.DataFrame:
     circuits = read_table(run.directory, CIRCUITS).select(
         "client", "circuit", host=pl.col("path").str.split(",").list.first()
     )
-    inward = cells.filter(~pl.col("outward"), ~pl.col("point").cast(pl.String).is_in(["inbuf", "recognized"]))
+    inward = cells.filter(~pl.col("outward"), ~_CAME)
     return inward.join(circuits, on=["host", "circuit"]).select(*_TO_CLIENT).unique()
 
 
-def _downloads(run: Run, network: Network) -> pl.DataFrame:
+def _downloads(run: Run, spec: RunSpec, network: Network) -> pl.DataFrame:
     """The downloads of ``run``: ``client``, ``download``, ``label``, ``start_us``, ``end_us``. An object of a
     page lasts until the next one begins."""
-    spec = run.spec
-    assert spec is not None, "only runs of an engine have cells"
     numbers = {client.name: number for number, client in enumerate(network.clients)}
 
     def label(client: str, kind: AnyKind, page: int) -> str:

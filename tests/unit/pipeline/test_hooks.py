@@ -109,7 +109,7 @@ SHORT = {"warm_up": "3 min", "measured": "5 min"}
 def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     paths = Paths({"network": "paper", **SHORT})
     monkeypatch.setattr(hooks, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed"))
-    said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
+    said, _ = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
         "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min to"
         " 41 h 36 min on 2 cores, 13.3 GB of memory, 5.9 GB of disk;"
@@ -119,7 +119,7 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 
 def test_an_engine_that_was_asked_for_needs_no_alternative():
     paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
-    said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
+    said, _ = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == (
         "refill_sweep: 6 runs in emulation, era 2012: at most 8 min on 32 cores,"
         " 4.8 GB of memory, 706 MB of disk"
@@ -130,7 +130,7 @@ def test_finished_runs_say_how_long_the_others_take_as_they_do_in_the_plan_of_a_
     asked = []
     monkeypatch.setattr(hooks, "timed_here", lambda *of: asked.append(of[:2]) or [9.0, 10.0, 11.0])
     paths = Paths({"engine": "shadow", "network": "paper", **SHORT})
-    said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
+    said, _ = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     # Ten times the 20 h 48 min that are reckoned.
     assert ": about 208 h 0 min on 2 cores, as 3 finished runs took, 13.3 GB" in said
     assert asked == [("shadow", "paper")]
