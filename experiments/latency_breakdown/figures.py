@@ -166,7 +166,8 @@ def _latency_over_time(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .add(replace(BAR, width=1), so.Stack(), orient="x", legend=False)
         .scale(color=SCALE)
     )
-    for panel in facets.put(plot, figure, things, "Opened at (s)", "none followed"):
+    opened = f"Opened at (s), seed {source.provenance.seeds[0]}"
+    for panel in facets.put(plot, figure, things, opened, "none followed"):
         panel.axis.grid(visible=False, axis="x")
     legend(figure, seen(points))
     return figure, points, caption
@@ -199,7 +200,7 @@ def _latency_waterfall(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .scale(color=SCALE, y=so.Nominal(order=list(PLACES)))
         .limit(x=(0, None))
     )
-    for panel in facets.put(plot, figure, things, "Since the download was opened (s)", "none followed"):
+    for panel in facets.put(plot, figure, things, f"Since the opening (s), seed {seed}", "none followed"):
         panel.axis.grid(visible=True, axis="y")
     visible = pieces.filter(pl.col("end") - pl.col("begin") > _LEAST_PIECE * pl.col("end").max())
     legend(figure, set(visible["group"]))
