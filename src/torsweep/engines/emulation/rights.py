@@ -75,11 +75,16 @@ SESSION_NICE = "-10"
 @contextlib.contextmanager
 def session_first(file: Path = SESSION) -> Iterator[None]:
     """Have most of the processors for this session and the block, where this user may: with autogroup the
-    kernel shares them between sessions before it looks at the nice values of processes (sched(7))."""
+    kernel shares them between sessions before it looks at the nice values of processes (sched(7)).
+
+    The file is empty for a process whose session began without autogroup."""
     try:
-        before = file.read_text().split()[-1]
-        file.write_text(SESSION_NICE)
+        session, _, before = file.read_text().strip().rpartition(" ")
+        if session:
+            file.write_text(SESSION_NICE)
     except OSError:
+        session = ""
+    if not session:
         yield
         return
     try:

@@ -130,6 +130,9 @@ def test_a_session_comes_first_for_a_run_where_the_user_may(tmp_path):
     group = tmp_path / "autogroup"
     with session_first(group):
         assert not group.exists()
+    group.touch()
+    with session_first(group):
+        assert group.read_text() == ""
     group.write_text("/autogroup-12 nice 0\n")
     with session_first(group):
         assert group.read_text() == "-10"
