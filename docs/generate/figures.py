@@ -15,9 +15,8 @@ from torsweep.pipeline.figures import figures
 def figures_page() -> list[str]:
     """Every figure."""
     intro = (
-        "An experiment lists figures by these names; `contrasts` is drawn where"
-        " [engines stand side by side](../how-to/compare-engines.md). Each is a PDF, a PNG and its points as"
-        " CSV. What it needs are [files of the summary](summaries.md)."
+        "An experiment lists figures by these names. Each is a PDF, a PNG and its points as CSV. What it"
+        " needs are [files of the summary](summaries.md)."
     )
     lines = ["# Figures", "", intro, ""]
     for figure in figures().values():

@@ -1,6 +1,6 @@
 """Keys of the code that a stage executes: when its key changes, the pipeline makes the stage again.
 
-In: names of modules and packages, such as ``torsweep/stats`` and ``plotting/contrasts.py``. Out: a key of
+In: names of modules and packages, such as ``torsweep/stats`` and ``plotting/drawing/axes.py``. Out: a key of
 these, of every module that they import, imports within functions included, and of templates and other data
 that modules name beside themselves. Of a module only what is executed counts: comments, docstrings and layout
 do not.

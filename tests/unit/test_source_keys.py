@@ -32,7 +32,7 @@ def _keys() -> dict[str, str]:
     for words in re.findall(r"source=source_key\(([^)]*)\)", text):
         names = re.findall(r'"([^"]+)"', words)
         keys[STAGES[names[0]]] = arguments.source_key(*names)(None)
-    of_experiment = SimpleNamespace(figure="contrasts", experiment="cell_trace")
+    of_experiment = SimpleNamespace(figure="measures", experiment="cell_trace")
     keys["figure"] = Arguments(None).figure_source(of_experiment)
     keys["summary"] = Arguments(None).summary_source(of_experiment)
     arguments._source_key.cache_clear()
@@ -112,8 +112,11 @@ def test_the_files_of_an_engine_are_followed_by_its_runs_alone(follow, engine):
 
 def test_a_figure_of_the_users_own_follows_what_it_imports(follow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("plotting/drawing").mkdir(parents=True)
-    Path("plotting/contrasts.py").write_text("def draw(source):\n    from plotting.drawing import mine\n")
+    for folder in ("drawing", "families"):
+        Path("plotting", folder).mkdir(parents=True)
+    Path("plotting/families/measures.py").write_text(
+        "def draw(source):\n    from plotting.drawing import mine\n"
+    )
     Path("plotting/drawing/mine.py").write_text("")
     _forget()
     assert follow("plotting/drawing/mine.py") == {"figure"}

@@ -42,9 +42,6 @@ from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
-FIGURES_OF_SOURCES = ("contrasts",)
-"""What is drawn of a plan of several sources beside the experiment's figures."""
-
 
 def _ships(file: str) -> bool:
     """Whether ``file`` was found in the checkout by a pipeline that runs elsewhere."""
@@ -255,8 +252,6 @@ class Paths:
         """Every figure of a plan, in each of its formats."""
         folder = PlanPath.of(plan).stage("figures")
         names = self.experiment(plan.experiment).figures
-        if SOURCES_JOINED_BY in plan.engine:
-            names = (*names, *FIGURES_OF_SOURCES)
         return [f"{folder}/{name}.{suffix}" for name in names for suffix in FIGURE_SUFFIXES]
 
     def runs(self, plan: Any) -> list[str]:

@@ -28,9 +28,8 @@ from torsweep.stats.summarize import summarize, write_summary
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 EVERY = figures("refill_sweep")
 FIGURES = {name: figure.draw for name, figure in EVERY.items()}
-OF_OTHERS = ("perf_", "contrasts")
-OF_ANY_PLAN = [name for name, figure in EVERY.items() if not figure.needs[0].startswith(OF_OTHERS)]
-"""Those of several sources are drawn in test_sources_together.py; those of perf clients below."""
+OF_ANY_PLAN = [name for name, figure in EVERY.items() if not figure.needs[0].startswith("perf_")]
+"""Those of perf clients are drawn below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
