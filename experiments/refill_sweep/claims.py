@@ -1,12 +1,13 @@
-"""The test of a claim about a stair-step in the distribution of a time, and the steps that it measured.
+"""The tests of claims that a level is worst, that shorter intervals improve nothing, and that a time has a
+stair-step in its distribution; and the steps that were measured.
 
-In: depths (:mod:`experiments.refill_sweep.stairs`). Out: questions, and stairs.csv.
+In: quantiles of runs; depths (:mod:`experiments.refill_sweep.stairs`). Out: questions, and stairs.csv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
@@ -19,16 +20,18 @@ from torsweep.config.replicates import Margin
 from torsweep.config.traffic import ClientKind
 from torsweep.config.variant import Level
 from torsweep.stats.claims import ClientClaim
-from torsweep.stats.claims.downloads import ClockStarts
+from torsweep.stats.claims.downloads import ClockStarts, ExtremeLevel, TimesClaim
 from torsweep.stats.claims.judging import (
     Question,
     above,
     below,
+    faster,
     other_levels,
     place_text,
     verdicts,
     within,
 )
+from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
@@ -46,6 +49,50 @@ from torsweep.units import is_duration
 
 PRONOUNCED: Final = "pronounced"
 PRESENT: Final = "present"
+
+
+class WorstLevel(ExtremeLevel):
+    """Every one of ``metrics`` is higher at ``level`` than at each other level."""
+
+    test: Literal["worst_level"]
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Is every other level faster?"""
+        return self.extreme(analysis, levels, best=False)
+
+
+class NoImprovement(TimesClaim):
+    """No level of the list has a ``metric`` shorter by more than ``margin`` than that of one before it."""
+
+    test: Literal["no_improvement"]
+    levels: Annotated[tuple[Level, ...], Field(min_length=2)]
+    """Levels of the knob, in the order in which the claim says that nothing improves."""
+    metric: MetricName
+    """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
+    margin: Margin
+    """The largest improvement that counts as none: 0.05 is a time divided by 1.05."""
+
+    def own_levels(self) -> Sequence[str]:
+        """All of the list."""
+        return self.levels
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Each level against each one before it: non-inferiority, one-sided at 5 % (the lower end of the 90 %
+        interval). Shown: it is not shorter by more than the margin. The opposite: it is."""
+        edge = faster(self.margin)
+        return [
+            Question(
+                f"{self.kind} {self.metric}: {later} against {earlier}{place_text(self, levels)}",
+                self.log_ratio(analysis, self.metric, levels, earlier, later),
+                f"> {edge:.3f}",
+                above(edge),
+                below(edge),
+                confidence=1 - 2 * (1 - CONFIDENCE),
+                logarithms=True,
+                contrary=f"{later} is faster by more than the margin",
+            )
+            for earlier, later in combinations(self.levels, 2)
+        ]
 
 
 class StairStep(ClientClaim):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
-from torsweep.stats.claims.downloads import BestLevel, Equivalence, NoImprovement, WorstLevel
+from torsweep.stats.claims.downloads import BestLevel, Equivalence
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -63,6 +63,9 @@ def evidence(
 
 
 BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "ttlb"), within="circuit_policy")
+ONE = BEST.model_copy(
+    update={"level": "100ms", "metrics": ("ttfb",), "within": {"circuit_policy": "round_robin"}}
+)
 RISING = {"10ms": 1.0, "100ms": 1.2, "1000ms": 2.0}
 FALLING = {"10ms": 2.0, "100ms": 1.2, "1000ms": 1.0}
 
@@ -93,13 +96,13 @@ def test_there_is_no_difference_only_where_every_comparison_says_so():
 
 
 def test_what_can_be_shown_follows_from_the_spread_and_not_from_the_effect():
-    verdict = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, noise=0.04), {})
+    verdict = judge(ONE, evidence({"10ms": 1.03, "100ms": 1.0, "1000ms": 1.03}, noise=0.04), {})
     assert verdict.verdict == INCONCLUSIVE
     assert verdict.reason.endswith(verdict.can_show)
     first = r"a change of [\d.]+ % would be shown by 8 networks with a chance of 80 %"
     text = rf"{first}, [\d.]+ % by 16, [\d.]+ % by 32"
     assert re.fullmatch(text, verdict.can_show)
-    larger = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.5, "1000ms": 1.0}, noise=0.04), {})
+    larger = judge(ONE, evidence({"10ms": 1.5, "100ms": 1.0, "1000ms": 1.5}, noise=0.04), {})
     assert (larger.verdict, larger.can_show) == (HOLDS, verdict.can_show)
 
 
@@ -108,24 +111,6 @@ def test_reasons_are_in_the_terms_of_the_claim():
     assert "web ttfb: 100ms against 10ms, circuit_policy ewma: 100ms is faster" in slower.reason
     assert slower.reason.startswith("4 of 8 comparisons contradict it: ")
     assert slower.reason.endswith("; and 1 more")
-
-
-NO_BETTER = NoImprovement(
-    **COMMON, test="no_improvement", levels=("1000ms", "100ms", "10ms"), metric="ttfb", margin=0.05
-)
-
-
-@pytest.mark.parametrize(
-    ("at_10ms", "noise", "expected"),
-    [(1.3, 0.01, HOLDS), (1.0, 0.01, HOLDS), (0.9, 0.01, CONTRADICTED), (1.0, 0.2, INCONCLUSIVE)],
-)
-def test_that_nothing_improves_is_one_sided(at_10ms, noise, expected):
-    """A slower level does not contradict it, as it does an equivalence."""
-    medians = {"10ms": at_10ms, "100ms": 1.0, "1000ms": 1.0}
-    verdict = judge(NO_BETTER, evidence(medians, noise=noise), {})
-    assert verdict.verdict == expected
-    names = ["100ms against 1000ms", "10ms against 1000ms", "10ms against 100ms"]
-    assert [item.statement.removeprefix("web ttfb: ") for item in verdict.comparisons] == names
 
 
 def test_margins_are_the_same_factor_in_both_directions():
@@ -138,8 +123,8 @@ def test_margins_are_the_same_factor_in_both_directions():
 def test_relative_differences_are_the_same_from_either_side():
     """With means of ratios, each of two equal variants would look slower than the other."""
     runs = evidence(dict.fromkeys(KNOBS["refill_interval"], 1.0), networks=60, noise=0.3)
-    there = judge(WORST, runs, {}).comparisons[1].interval
-    claim = WORST.model_copy(update={"level": "10ms"})
+    there = judge(ONE, runs, {}).comparisons[1].interval
+    claim = ONE.model_copy(update={"level": "10ms"})
     back = judge(claim, runs, {}).comparisons[1].interval
     assert there.mean + 1 == pytest.approx(1 / (back.mean + 1))
     assert there.low + 1 == pytest.approx(1 / (back.high + 1))
@@ -157,20 +142,6 @@ def test_two_networks_decide_nothing(medians, networks):
 @pytest.mark.parametrize(("medians", "expected"), [(RISING, HOLDS), (FALLING, CONTRADICTED)])
 def test_three_networks_decide(medians, expected):
     assert judge(BEST, evidence(medians, networks=3, noise=0.001), {}).verdict == expected
-
-
-WORST = WorstLevel(
-    **COMMON,
-    test="worst_level",
-    level="100ms",
-    metrics=("ttfb",),
-    within={"circuit_policy": "round_robin"},
-)
-
-
-def test_the_worst_level():
-    assert judge(WORST, evidence({"10ms": 1.0, "100ms": 1.2, "1000ms": 1.1}), {}).verdict == HOLDS
-    assert judge(WORST, evidence(RISING), {}).verdict == CONTRADICTED
 
 
 EQUIVALENT = Equivalence(**COMMON, test="equivalence", metric="ttfb", margin=0.05, within="circuit_policy")
@@ -260,7 +231,7 @@ def test_a_claim_about_a_share_of_clients(shares, expected):
 def test_levels_that_a_plan_lacks_are_not_tested():
     base = evidence(RISING)
     without = analysis_of({**KNOBS, "circuit_policy": ["ewma"]}, BASELINE, base.known)
-    verdict = judge(WORST, without, {})
+    verdict = judge(ONE, without, {})
     assert (verdict.verdict, verdict.comparisons) == (NOT_TESTED, ())
     assert "circuit_policy=round_robin" in verdict.reason
     only = analysis_of({**KNOBS, "refill_interval": ["100ms"]}, BASELINE, base.known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -120,7 +120,7 @@ def shared_networks(analysis: Analysis, levels: Levels, between: tuple[str, str]
     return pl.Series(sorted(sides[0] & sides[1]), dtype=pl.Int64)
 
 
-class _TimesClaim(ClientClaim):
+class TimesClaim(ClientClaim):
     """A claim about times at two levels of its knob, on the same networks."""
 
     statistics: Annotated[tuple[Estimand, ...], Field(min_length=1)] = ("median",)
@@ -152,7 +152,9 @@ class _TimesClaim(ClientClaim):
         return times_between(self, analysis, clock, self.statistics[0], levels, (reference, other)).logs
 
 
-class _ExtremeLevel(_TimesClaim):
+class ExtremeLevel(TimesClaim):
+    """A claim that a level has the shortest, or the longest, times."""
+
     level: Level
     """The level of the knob that is claimed to be best or worst."""
     margin: Margin | None = None
@@ -180,7 +182,7 @@ class _ExtremeLevel(_TimesClaim):
         ]
 
 
-class BestLevel(_ExtremeLevel):
+class BestLevel(ExtremeLevel):
     """Every one of ``metrics`` is lower at ``level`` than at each other level."""
 
     test: Literal["best_level"]
@@ -190,17 +192,7 @@ class BestLevel(_ExtremeLevel):
         return self.extreme(analysis, levels, best=True)
 
 
-class WorstLevel(_ExtremeLevel):
-    """Every one of ``metrics`` is higher at ``level`` than at each other level."""
-
-    test: Literal["worst_level"]
-
-    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """Is every other level faster?"""
-        return self.extreme(analysis, levels, best=False)
-
-
-class Equivalence(_TimesClaim):
+class Equivalence(TimesClaim):
     """No level moves ``metric`` from the baseline's by more than ``margin``."""
 
     test: Literal["equivalence"]
@@ -226,38 +218,4 @@ class Equivalence(_TimesClaim):
                 keeps_margin=True,
             )
             for other in other_levels(self, analysis, reference)
-        ]
-
-
-class NoImprovement(_TimesClaim):
-    """No level of the list has a ``metric`` shorter by more than ``margin`` than that of one before it."""
-
-    test: Literal["no_improvement"]
-    levels: Annotated[tuple[Level, ...], Field(min_length=2)]
-    """Levels of the knob, in the order in which the claim says that nothing improves."""
-    metric: MetricName
-    """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
-    margin: Margin
-    """The largest improvement that counts as none: 0.05 is a time divided by 1.05."""
-
-    def own_levels(self) -> Sequence[str]:
-        """All of the list."""
-        return self.levels
-
-    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """Each level against each one before it: non-inferiority, one-sided at 5 % (the lower end of the 90 %
-        interval). Shown: it is not shorter by more than the margin. The opposite: it is."""
-        edge = faster(self.margin)
-        return [
-            Question(
-                f"{self.kind} {self.metric}: {later} against {earlier}{place_text(self, levels)}",
-                self.log_ratio(analysis, self.metric, levels, earlier, later),
-                f"> {edge:.3f}",
-                above(edge),
-                below(edge),
-                confidence=1 - 2 * (1 - CONFIDENCE),
-                logarithms=True,
-                contrary=f"{later} is faster by more than the margin",
-            )
-            for earlier, later in combinations(self.levels, 2)
         ]
