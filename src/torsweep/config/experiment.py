@@ -43,6 +43,7 @@ from torsweep.config.replicates import (
     first_seeds,
     most_networks,
 )
+from torsweep.config.shadow_options import SHADOWS_DEFAULTS, ShadowOptions
 from torsweep.config.tors import TorSource, VariantTors, all_tors, check_tors, variant_tors
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import GROUPS, MEASURING_TRAFFIC, Duration, Traffic
@@ -150,6 +151,8 @@ class Experiment(Section):
     """Option bundles by name, which are levels of the knob ``options``."""
     programs: Mapping[LevelName, Programs] = Field(default_factory=dict)
     """Programs on hosts by name, which are levels of the knob ``programs``: one, or a list."""
+    shadow: ShadowOptions = SHADOWS_DEFAULTS
+    """Options of Shadow's own, for runs under Shadow."""
     traffic: Traffic
     """What clients download, and how long they pause."""
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.traffic import AnyKind
 
 Position = Literal["guard", "exit", "guard_exit", "middle"]
 Role = Literal["relay", "client", "authority"]
@@ -32,6 +33,8 @@ class Where(Section):
     """What the hosts are."""
     position: Annotated[tuple[Position, ...], Field(max_length=4), BeforeValidator(_listed)] = ()
     """Relays of these positions only, one or a list."""
+    kind: Annotated[tuple[AnyKind, ...], Field(max_length=10), BeforeValidator(_listed)] = ()
+    """Clients of these kinds only, one or a list."""
     share: Annotated[float, Field(strict=True, ge=0.001, le=1)] | None = None
     """A part of them: of relays by weight in the consensus, of clients by number. It is drawn from the
     network's seed, the same in every variant; a larger share has the hosts of a smaller one."""
@@ -44,10 +47,12 @@ class Where(Section):
         if "names" in self.model_fields_set and not self.names:
             raise RefusedValue("names no host", key="names", accepted="hosts by name, or no key names")
         if self.names and beside:
-            problem, accepted = "cannot go with names", "names alone, or role, position and share"
+            problem, accepted = "cannot go with names", "names alone, or role, position, kind and share"
             raise RefusedValue(problem, key=beside[0], accepted=accepted)
         if self.position and self.role != "relay":
             raise RefusedValue("is for relays alone", key="position", value=self.role, accepted="role: relay")
+        if self.kind and self.role != "client":
+            raise RefusedValue("is for clients alone", key="kind", value=self.role, accepted="role: client")
         if self.share is not None and self.role == "authority":
             accepted = "role: relay, role: client"
             raise RefusedValue("is for relays or clients", key="share", value=self.role, accepted=accepted)

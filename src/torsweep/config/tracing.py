@@ -12,7 +12,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.option_bundle import HostName
+from torsweep.config.reading import RefusedValue, Section, left_out
 
 Record = Literal["progress", "cells", "breakdown"]
 """What runs record beside downloads and relays where an experiment asks for it: how far each download was at
@@ -98,11 +99,13 @@ class Tracing(Section):
     """How many records a host keeps: the newest."""
     downloads: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
     """N follows one download in N from its client to the server and back; 0 follows none."""
+    packets: Annotated[tuple[HostName, ...], Field(max_length=1_000)] = left_out(())
+    """Hosts of any kind, in engines of real tor, whose packets are kept in a capture (pcap): the first 128
+    bytes of each."""
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not self.hosts and not self.downloads:
-            raise RefusedValue(
-                "traces nothing", key="hosts", accepted="names of relays, or downloads: 1 or more"
-            )
+        if not (self.hosts or self.downloads or self.packets):
+            accepted = "names of relays, downloads: 1 or more, or packets of hosts"
+            raise RefusedValue("traces nothing", key="hosts", accepted=accepted)
         return self

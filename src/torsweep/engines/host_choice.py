@@ -97,16 +97,17 @@ def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int
                 raise InputError(problem, key=f"{key}.names", value=name, accepted=accepted)
         return [(name, 1) for name in known if name in where.names]
     candidates = _hosts(network, where)
-    if where.position:
-        positions = {relay.name: relay.position for relay in network.relays}
-        candidates = [(name, weight) for name, weight in candidates if positions[name] in where.position]
-        if not candidates:
-            known_positions, positions_of_key = (
-                ", ".join(sorted(set(positions.values()))),
-                ", ".join(where.position),
-            )
-            problem = "the network has no such relay"
-            raise InputError(problem, key=f"{key}.position", value=positions_of_key, accepted=known_positions)
+    what: dict[str, Mapping[str, str]] = {
+        "position": {relay.name: relay.position for relay in network.relays},
+        "kind": {client.name: client.kind for client in network.tor_clients},
+    }
+    for name, of_host in what.items():
+        if asked := getattr(where, name):
+            candidates = [(host, weight) for host, weight in candidates if of_host[host] in asked]
+            if not candidates:
+                there = ", ".join(sorted(set(of_host.values())))
+                problem = f"the network has no such {where.role}"
+                raise InputError(problem, key=f"{key}.{name}", value=", ".join(asked), accepted=there)
     return candidates
 
 

@@ -184,6 +184,19 @@ def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:
 def _check_traced(settings: RunSettings, network: Network, file: Path) -> None:
     relays = [relay.name for relay in network.relays]
     clients = [client.name for client in network.tor_clients]
+    packets = settings.tracing.packets if settings.tracing else ()
+    if packets and not find_engine(settings.engine).runs_tor:
+        raise InputError(
+            "has no packets of its own",
+            file=file,
+            key="tracing.packets",
+            value=settings.engine,
+            accepted=real_engines(),
+        )
+    for host in packets:
+        if host not in network.node_of:
+            accepted = f"{relays[0]} to {network.hosts[-1].name}"
+            raise InputError("no such host", file=file, key="tracing.packets", value=host, accepted=accepted)
     for host in settings.tracing.hosts if settings.tracing else ():
         if host in clients and not find_engine(settings.engine).runs_tor:
             problem, accepted = (

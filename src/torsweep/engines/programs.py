@@ -7,6 +7,7 @@ which tor serves them; the files that are kept.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.experiment import Experiment
-from torsweep.config.programs import RULES, OwnHosts, Programs, filled, places_of
+from torsweep.config.network import NetworkConfig
+from torsweep.config.option_bundle import Where
+from torsweep.config.programs import RULES, OwnHosts, Program, Programs, filled, places_of
 from torsweep.config.reading import suggestion
 from torsweep.config.variant import Variant
 from torsweep.engines.host_choice import hosts_of
@@ -32,6 +35,7 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Host, Network, ProgramHost, link_rates, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import stream
+from torsweep.storage import bytes_text
 from torsweep.units import BYTES_PER, format_quantity
 
 
@@ -55,6 +59,24 @@ def require_programs(experiment: Experiment, variants: Iterable[Variant]) -> Non
             for name in program.files:
                 if folder is not None and not (folder / name).exists():
                     raise InputError("no such file", key=key, value=name, accepted=f"a file in {folder}")
+
+
+def needs_text(levels: Iterable[Programs], network: NetworkConfig) -> str:
+    """What programs take beside tor in a run on ``network``, at the level with most; empty without any."""
+    hosts = [[(_host_count(program, network), program) for program in level] for level in levels]
+    processes = max((sum(count for count, _ in level) for level in hosts), default=0)
+    kept = max((sum(n * one.keeps_most for n, one in level if one.keeps) for level in hosts), default=0)
+    if not processes:
+        return ""
+    return f"; programs beside tor: up to {processes} a run, which keep at most {bytes_text(kept)}"
+
+
+def _host_count(program: Program, network: NetworkConfig) -> int:
+    where = program.on or Where()
+    if program.hosts is not None or where.names:
+        return program.hosts.count if program.hosts is not None else len(where.names)
+    of_role = {"relay": network.relay_count, "client": network.client_tor_count}
+    return math.ceil(of_role.get(where.role, network.authorities) * (where.share or 1))
 
 
 def files_sha256(experiment: Experiment, variant: Variant) -> dict[str, str]:
@@ -203,6 +225,28 @@ def host_programs(
                 raise InputError("is no program that is found here", key="programs", value=first)
             command = [os.path.abspath(found), *others]
             yield HostProgram(f"{host}-{which}", host, command, program)
+
+
+CAPTURE_FILE = "eth0.pcap"
+"""What Shadow calls the capture of a host's interface, and the emulation likewise."""
+
+CAPTURED_BYTES = 128
+"""How much of each packet is kept: all headers."""
+
+
+def captures(run: RunSpec, command: Sequence[str] = ()) -> Iterator[HostProgram]:
+    """What leaves the capture of each host whose packets ``run`` keeps: ``command``, or Shadow itself."""
+    for host in run.tracing.packets if run.tracing else ():
+        does = RunProgram(
+            command=list(command),
+            hosts=(host,),
+            begin_ns=0,
+            until_ns=None,
+            ends=False,
+            keeps=(CAPTURE_FILE,),
+            keeps_most_bytes=2**40,
+        )
+        yield HostProgram(f"{host}-packets", host, command or (CAPTURE_FILE,), does)
 
 
 def kept_files(program: HostProgram, folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from torsweep.config.eras import require_modelled, tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import find_knob
 from torsweep.config.option_bundle import OptionBundle, Role
+from torsweep.config.shadow_options import SHADOWS_DEFAULTS
 from torsweep.config.tor_settings import TorSettings, Transport
 from torsweep.config.tors import DEBIAN, TorSource
 from torsweep.config.traffic import ClientKind, ClientTraffic
@@ -64,6 +65,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
         pairing=experiment.pairing,
+        shadow=experiment.shadow if find_engine(engine).name == "shadow" else SHADOWS_DEFAULTS,
     )
 
 

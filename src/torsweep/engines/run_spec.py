@@ -18,6 +18,7 @@ from pydantic import Field, StrictBool, model_validator
 from torsweep.config.eras import EraName
 from torsweep.config.option_bundle import Parameter
 from torsweep.config.reading import Section, left_out, validate
+from torsweep.config.shadow_options import SHADOWS_DEFAULTS, ShadowOptions
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
@@ -184,7 +185,7 @@ class RunSettings(Section):
     circuits in order of use; ``tracing`` says which relays record where their cells are. ``transport`` is
     what carries bytes in the model; an engine with a TCP of its own has none. With ``pairing`` of ``paths``
     the paths are drawn from the network's seed when a run is prepared: run.json has the paths and not this
-    word.
+    word. ``shadow`` has Shadow's own options, in runs under Shadow alone.
     """
 
     experiment: str
@@ -201,6 +202,7 @@ class RunSettings(Section):
     pairing: Pairing = left_out(FREE)
     tables: RunTables
     tracing: Tracing | None = None
+    shadow: ShadowOptions = left_out(SHADOWS_DEFAULTS)
 
 
 class RunSpec(RunSettings):

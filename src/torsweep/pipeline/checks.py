@@ -135,6 +135,12 @@ def _require_hosts(experiment: Experiment, config: NetworkConfig) -> None:
     known = tor_hosts(config)
     entries = {f"tors.{name}": tor.on for name, tor in experiment.tors.items()}
     entries |= {f"options.{name}": bundle.on for name, bundle in experiment.options.items() if bundle.on}
+    entries |= {
+        f"programs.{name}[{number}]": program.on
+        for name, programs in experiment.programs.items()
+        for number, program in enumerate(programs)
+        if program.on
+    }
     for entry, where in entries.items():
         if lacking := [name for name in where.names if name not in known]:
             problem = f"no host of {experiment.network} that runs tor{suggestion(lacking[0], known)}"

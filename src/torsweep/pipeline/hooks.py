@@ -26,6 +26,7 @@ from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
 from torsweep.ending import INTERRUPTED, draw_into_files
 from torsweep.engines.machine_lock import hold_machine
+from torsweep.engines.programs import needs_text
 from torsweep.engines.registry import MODEL_ENGINE, find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
@@ -238,7 +239,13 @@ def announcement(
         takes = f"at most {rounded_duration(costs.seconds)}"
     elif not timed:
         takes += f" to {rounded_duration(SLOWER * costs.seconds)}"
-    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{instead}", costs.seconds
+    beside = max(
+        (needs_text(experiment.programs.values(), paths.network(each)) for each in networks), key=len
+    )
+    return (
+        f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{beside}{instead}",
+        costs.seconds,
+    )
 
 
 def _costs(

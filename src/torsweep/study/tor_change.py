@@ -275,7 +275,7 @@ def read_where(text: str) -> dict[str, Any]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise InputError("is no key=value", key="--on", value=part, accepted=accepted)
-        listed = value.split(NAMES_APART) if key in ("names", "position") else parse_scalar(value)
+        listed = value.split(NAMES_APART) if key in ("names", "position", "kind") else parse_scalar(value)
         _add(where, key, listed, "--on", text, accepted)
     validate(Where, where, "--on")
     return where

@@ -33,9 +33,9 @@ from torsweep.engines.emulation.downloads import (
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import Pace
 from torsweep.engines.emulation.process_layout import ProcessLayout
-from torsweep.engines.emulation.programs import RunningPrograms
+from torsweep.engines.emulation.programs import RunningPrograms, capture_command
 from torsweep.engines.host_files import SERVER_PORT, server_name
-from torsweep.engines.programs import host_programs
+from torsweep.engines.programs import captures, host_programs
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
 from torsweep.units import SECOND_NS
@@ -270,7 +270,8 @@ async def measure(running: RunningNetwork) -> MeasuredRun:
     filled = host_programs(
         run, running.layout.network, running.layout.folder.parent, fingerprints, zero.timestamp()
     )
-    programs = RunningPrograms(running, list(filled), zero_ns)
+    captured = captures(run, capture_command() if run.tracing and run.tracing.packets else ())
+    programs = RunningPrograms(running, [*filled, *captured], zero_ns)
     traffic = asyncio.ensure_future(generator.run())
     # The others only end by themselves when something has gone wrong.
     others = [

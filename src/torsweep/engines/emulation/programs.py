@@ -7,14 +7,28 @@ that ends when it should not, or leaves too much.
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 import time
 from pathlib import Path
 
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.processes import Child, end
-from torsweep.engines.programs import HostProgram, kept_files
-from torsweep.errors import TorsweepError
+from torsweep.engines.programs import CAPTURE_FILE, CAPTURED_BYTES, HostProgram, kept_files
+from torsweep.errors import ToolMissing, TorsweepError
+
+LINK = "link0"
+"""What linkem calls the device of a host."""
+
+
+def capture_command() -> list[str]:
+    """The command that keeps the packets of a host; ToolMissing without tcpdump."""
+    program = shutil.which("tcpdump", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        raise ToolMissing("tcpdump: not on PATH; it keeps the packets of tracing.packets")
+    # Packets are written at once, and by this user.
+    return [program, "-i", LINK, "-n", "-U", "-Z", "root", "-s", str(CAPTURED_BYTES), "-w", CAPTURE_FILE]
 
 
 class RunningPrograms:

@@ -42,7 +42,7 @@ from torsweep.engines.host_files import (
     server_name,
     service_lines,
 )
-from torsweep.engines.programs import HostProgram, host_programs
+from torsweep.engines.programs import CAPTURED_BYTES, HostProgram, captures, host_programs
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
@@ -65,7 +65,7 @@ from torsweep.engines.shadow.simulate import (
     Process,
     ShadowSettings,
     ShadowSimulation,
-    captured_hosts,
+    followed_hosts,
     graph_text,
 )
 from torsweep.engines.shadow.tools import ShadowTools
@@ -206,6 +206,7 @@ def write_directory(
         parallelism=settings.parallelism,
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
+        options=run.shadow,
     )
     (folder / SHADOW_YAML).write_text(simulation.text(folder))
     layout = Layout(
@@ -285,8 +286,10 @@ class _Builder:
             **{server.name: self._server(server) for server in self.network.servers},
             **{host.name: self._own(host) for host in self.network.program_hosts},
         }
-        captured = captured_hosts(self.run.tracing, self.network)
-        return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
+        captured = dict.fromkeys(followed_hosts(self.run.tracing, self.network), HEADER_BYTES)
+        for capture in captures(self.run):
+            captured[capture.host] = max(CAPTURED_BYTES, captured.get(capture.host, 0))
+        return hosts | {name: replace(hosts[name], captured_bytes=size) for name, size in captured.items()}
 
     def _torrc(self, role: Role, host: str, lines: Sequence[str] = (), socks: int = SOCKS_PORT) -> str:
         values = {

@@ -23,7 +23,7 @@ import polars as pl
 from torsweep.engines.contract import Say
 from torsweep.engines.cost_tables import costs_frame
 from torsweep.engines.host_tors import Consensus, HostTors, read_consensus, require_consensus
-from torsweep.engines.programs import keep_files, kept_files
+from torsweep.engines.programs import captures, keep_files, kept_files
 from torsweep.engines.run_spec import (
     RUN_FILE,
     RunSpec,
@@ -215,7 +215,7 @@ def _finish(run_directory: Path, record: dict[str, Any], tors: HostTors, *, keep
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     layout = read_layout(folder)
     programs = simulated_programs(run, network, run_directory, {**layout.relays, **layout.authorities})
-    kept = keep_files(run_directory, programs, (folder / HOSTS_FOLDER).joinpath)
+    kept = keep_files(run_directory, [*programs, *captures(run)], (folder / HOSTS_FOLDER).joinpath)
     if not keep_logs:
         compress_logs(folder)
     write_provenance(run_directory, {**record, "counters": counters, **traced, **kept})

@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.reading import validate
+from torsweep.config.shadow_options import SHADOWS_DEFAULTS, ShadowOptions
 from torsweep.config.tracing import Tracing
 from torsweep.errors import InputError
 from torsweep.formats.files import read_json
@@ -153,12 +154,13 @@ class ShadowSimulation:
     unlimited_until_ns: int = 0
     runahead_us: int = 1_000
     graph: str = "graph.gml"
+    options: ShadowOptions = SHADOWS_DEFAULTS
 
     def text(self, folder: Path) -> str:
         """The configuration, for a simulation in ``folder``.
 
-        Raises InputError for a process that would start after the end of the simulation: Shadow would wait
-        for it for ever.
+        Raises InputError for a process that would start after the end of the simulation, for which Shadow
+        would wait for ever, and for options of a host that is not there.
         """
         document: dict[str, Any] = {
             "general": {
@@ -180,7 +182,7 @@ class ShadowSimulation:
             "experimental": {**EXPERIMENTAL, "runahead": f"{self.runahead_us} us"},
             "hosts": {name: self._host(name, host) for name, host in self.hosts.items()},
         }
-        return json.dumps(document, indent=1, sort_keys=True) + "\n"
+        return json.dumps(self.options.into(document), indent=1, sort_keys=True) + "\n"
 
     def _host(self, name: str, host: GraphHost) -> dict[str, Any]:
         for process in host.processes:
@@ -229,7 +231,7 @@ def _ns(time_ns: int) -> str:
     return f"{time_ns} ns"
 
 
-def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
+def followed_hosts(tracing: Tracing | None, network: Network) -> list[str]:
     """All hosts that may be on the way of a followed download; no host if no download is followed, or if no
     cells are traced that lead from host to host."""
     if tracing is None or not tracing.downloads or not tracing.hosts:

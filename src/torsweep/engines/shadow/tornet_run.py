@@ -137,7 +137,7 @@ def _document(
             program = tools.tors.of(name).program if is_tor(process) else programs.get(program_of(process))
             if program is not None:
                 process["path"] = str(program.absolute())
-    return document
+    return run.shadow.into(document)
 
 
 def _host(host: Mapping[str, Any]) -> GraphHost:

@@ -21,6 +21,7 @@ from torsweep.engines.cell_ring import RING_FILE, write_cells
 from torsweep.engines.circuit_paths import common_paths
 from torsweep.engines.cost_tables import VEGAS_LOG, round_trips_frame
 from torsweep.engines.host_files import address
+from torsweep.engines.programs import CAPTURE_FILE
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
 from torsweep.engines.shadow.read.oniontrace import (
@@ -40,7 +41,7 @@ from torsweep.engines.shadow.read.streams import (
     unfinished_downloads,
 )
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
-from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Clock, Layout, captured_hosts, read_layout
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Clock, Layout, followed_hosts, read_layout
 from torsweep.engines.table_schema import (
     CIRCUITS,
     OUTCOMES,
@@ -184,9 +185,6 @@ def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
     }
 
 
-CAPTURE_FILE = "eth0.pcap"
-"""What Shadow calls the capture of a host's interface; that of the host's own is ``lo.pcap``."""
-
 _ANSWER_HEADER_BYTES = 62
 """Before the payload of an answer, TGen 1.1.2 sends its password, and a line with the version of its
 protocol, the host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
@@ -230,7 +228,7 @@ def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int
     traced = {"tracing": write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)}
     network_directory = run_directory / run.network
     network, _ = read_network(network_directory, latency=False)
-    captured = captured_hosts(run.tracing, network)
+    captured = followed_hosts(run.tracing, network)
     if not captured:
         write_no_breakdown(run_directory)
         return traced
