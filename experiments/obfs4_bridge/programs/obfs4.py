@@ -1,7 +1,7 @@
 """Has the tor of this host be a bridge with obfs4, or use one: by its control port, as an operator would.
 
-    obfs4.py bridge CONTROL_PORT ADDRESS
-    obfs4.py client CONTROL_PORT ADDRESS
+obfs4.py bridge CONTROL_PORT ADDRESS
+obfs4.py client CONTROL_PORT ADDRESS
 """
 
 import socket

@@ -82,7 +82,8 @@ class Engine:
     the machine, and ``kept_bytes`` what a run and its tables keep for each host and second. ``unsupported``
     says, a line each, why the engine does not run on this platform at all. ``runs_tor`` is false of a model;
     the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself. Where it
-    ``takes_tornettools``, it runs networks that tornettools made.
+    ``takes_tornettools``, it runs networks that tornettools made. The pages of a client are drawn without
+    end, or repeat after ``pages_repeat_after``.
 
     ``caution`` says, for pages and doctor, why its times may differ from those of tor on a real kernel; empty
     where tor runs on one. ``note`` is for doctor alone. ``trial`` returns what a trial shows of this machine
@@ -105,6 +106,7 @@ class Engine:
     takes_threads: bool = False
     real_time: bool = False
     takes_tornettools: bool = False
+    pages_repeat_after: int = 0
     caution: str = ""
     note: str = ""
     trial: Callable[[], str] = str

@@ -15,7 +15,7 @@ import polars as pl
 from torsweep.config.traffic import AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.cell_ring import CHANNELS_FILE, scan_cells
-from torsweep.engines.draws import MOST_DOWNLOADS, PAGE, site_of
+from torsweep.engines.draws import PAGE, site_of
 from torsweep.engines.host_files import address
 from torsweep.engines.registry import find_engine
 from torsweep.engines.run_spec import PROGRAMS_FOLDER, RunSpec
@@ -94,10 +94,11 @@ def _downloads(run: Run, spec: RunSpec, network: Network) -> pl.DataFrame:
     """The downloads of ``run``: ``client``, ``download``, ``label``, ``start_us``, ``end_us``. An object of a
     page lasts until the next one begins."""
     numbers = {client.name: number for number, client in enumerate(network.clients)}
+    repeats = find_engine(spec.engine).pages_repeat_after
 
     def label(client: str, kind: AnyKind, page: int) -> str:
-        if spec.engine.startswith("shadow"):
-            page = (page - 1) % MOST_DOWNLOADS + 1
+        if repeats:
+            page = (page - 1) % repeats + 1
         site = site_of(spec.traffic[kind], spec.seed, numbers[client], page) if kind in spec.traffic else None
         return site or kind
 

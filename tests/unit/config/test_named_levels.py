@@ -111,6 +111,10 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"names": ["relay1"], "share": 0.5}}},
             "options.a.on.share: cannot go with names",
         ),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}, "on": {"kind": "web"}}},
+            "options.a.on.kind: is for clients alone",
+        ),
     ],
 )
 def test_what_is_no_bundle_is_named_with_what_is_accepted(options, said):

@@ -10,9 +10,17 @@ import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
+from torsweep.config.network import load_network_config
 from torsweep.engines.host_files import address, program_lines
 from torsweep.engines.prepare import build_run
-from torsweep.engines.programs import host_programs, keep_files, run_programs
+from torsweep.engines.programs import (
+    CAPTURE_FILE,
+    captures,
+    host_programs,
+    keep_files,
+    needs_text,
+    run_programs,
+)
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec, clear_results, read_prepared
 from torsweep.errors import InputError, TorsweepError
@@ -121,6 +129,10 @@ def test_without_programs_run_json_says_nothing_of_them(tmp_path: Path):
             r"asked\[0\].command: has no SOCKS port, got 'rela",
         ),
         (
+            {"command": ["true"], "on": {"role": "client", "kind": ["onion"]}},
+            r"asked\[0\].on.kind: the network has no such client, got 'onion'; accepted: bulk, web",
+        ),
+        (
             {"command": ["true"], "on": {"names": ["web9"]}},
             r"asked\[0\].on.names: no such host that runs tor",
         ),
@@ -129,6 +141,47 @@ def test_without_programs_run_json_says_nothing_of_them(tmp_path: Path):
 def test_what_cannot_be_filled_in_or_found_is_refused_before_a_run(program, said, tmp_path: Path):
     with pytest.raises(InputError, match=rf"^programs\.{said}"):
         prepared(tmp_path, program)
+
+
+def test_hosts_can_be_clients_of_a_kind(tmp_path: Path):
+    run = prepared(tmp_path, {**SCRIPT, "on": {"role": "client", "kind": "bulk"}})
+    assert run.programs.programs[0].hosts == ("bulk1",)
+
+
+def test_the_plan_has_the_processes_of_the_level_with_most_and_what_they_keep():
+    levels = {
+        "one": {**SCRIPT, "on": {"role": "client"}},
+        "two": [{**SCRIPT, "hosts": {"count": 5}, "keeps": ["*"]}, {**SCRIPT, "on": {"names": ["relay1"]}}],
+    }
+    grid = {"programs": levels, "knobs.programs": ["none", *levels], "baseline.programs": "none"}
+    experiment = load_experiment("refill_sweep", grid)
+    config = load_network_config("ci")
+    assert needs_text((), config) == ""
+    few = needs_text([experiment.programs["two"]], config)
+    assert few == "; programs beside tor: up to 6 a run, which keep at most 50 MB"
+    many = f"; programs beside tor: up to {config.client_tor_count} a run, which keep at most 50 MB"
+    assert needs_text(experiment.programs.values(), config) == many
+
+
+def test_packets_of_named_hosts_are_kept_where_programs_leave_their_files(tmp_path: Path):
+    write_network(NETWORK, equal_rtts(NETWORK), tmp_path / "network")
+
+    def traced(engine: str, host: str) -> RunSpec:
+        experiment = load_experiment("refill_sweep", {"tracing.packets": [host]})
+        settings = run_settings(experiment, engine, "today", experiment.variant(""))
+        return build_run(settings, experiment.variant(""), tmp_path / "network", tmp_path / "run")
+
+    with pytest.raises(InputError, match=r"tracing.packets: no such host, got 'web9'; accepted: relay1 to "):
+        traced("emulation", "web9")
+    with pytest.raises(InputError, match=r"tracing.packets: has no packets of its own, got 'cellsim'"):
+        traced("cellsim", "web1")
+    (capture,) = captures(traced("emulation", "server1"), ["tcpdump"])
+    assert (capture.host, capture.command) == ("server1", ["tcpdump"])
+    (tmp_path / "server1").mkdir()
+    (tmp_path / "server1" / CAPTURE_FILE).write_bytes(b"x")
+    record = keep_files(tmp_path / "run", [capture], tmp_path.joinpath)
+    assert list(record["programs"]) == ["server1/eth0.pcap"]
+    assert list(captures(prepared(tmp_path, None))) == []
 
 
 def test_a_model_refuses_programs_in_one_line(tmp_path: Path):

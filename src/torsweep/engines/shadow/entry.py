@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from torsweep.config.knob import DOTTED, LONG_DASHED, ORANGE, SKY, Mark
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
+from torsweep.engines.draws import MOST_DOWNLOADS
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.tools import TOOL_KINDS, require_tool
@@ -103,6 +104,7 @@ ENGINE = Engine(
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     takes_threads=True,
     takes_tornettools=True,
+    pages_repeat_after=MOST_DOWNLOADS,
     caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
     trial=lambda: round_trips(require_tool("shadow").path).text,
 )

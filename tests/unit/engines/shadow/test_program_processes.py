@@ -7,6 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+from torsweep.config.shadow_options import ShadowOptions
+from torsweep.config.tracing import Tracing
 from torsweep.engines.run_spec import RunProgram, RunPrograms
 from torsweep.engines.shadow.directory import write_directory
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, ShadowSettings
@@ -93,3 +95,18 @@ def test_a_program_beside_a_client_gets_ports_in_the_torrc_of_that_client_alone(
         "tgen",
         "true",
     ]
+
+
+def test_packets_and_options_of_shadow_are_asked_for_at_the_hosts_named(
+    run, network, rtt_us, keys, tools, tmp_path
+):
+    host = network.servers[0].name
+    asked = {
+        "tracing": Tracing(packets=(host,)),
+        "shadow": ShadowOptions(general={"log_level": "info"}, hosts={host: {"pcap_capture_size": "64 B"}}),
+    }
+    files = written(run.model_copy(update=asked), network, rtt_us, keys, tools, tmp_path / "run" / "shadow")
+    document = json.loads(files["shadow.yaml"])
+    options = {name: each["host_options"] for name, each in document["hosts"].items() if each["host_options"]}
+    assert options == {host: {"pcap_enabled": True, "pcap_capture_size": "64 B"}}
+    assert document["general"]["log_level"] == "info"
