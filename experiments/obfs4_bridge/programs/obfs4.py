@@ -21,6 +21,7 @@ def bridge(address):
         "BridgeRelay": "1",
         "PublishServerDescriptor": "0",
         "AssumeReachable": "1",
+        "ConnectionPadding": "auto",
         "Address": address,
         "ORPort": "9001 IPv4Only",
         "ServerTransportPlugin": "obfs4 exec /usr/bin/obfs4proxy",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
 from torsweep.config.option_bundle import HostName
 from torsweep.config.reading import RefusedValue, Section
@@ -24,7 +24,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """The options of Shadow that torsweep sets for every run."""
 
-_Options = Annotated[dict[str, JsonValue], Field(max_length=100)]
+_Value = str | int | float | bool | None
+_Options = Annotated[dict[str, _Value], Field(max_length=100)]
 
 
 class ShadowOptions(Section):
