@@ -49,7 +49,5 @@ def test_what_torsweep_sets_is_refused(asked, said):
 
 def test_a_host_that_is_not_there_is_named():
     options = ShadowOptions(hosts={"web9": {}})
-    with pytest.raises(
-        InputError, match=r"^shadow\.hosts: no such host, got 'web9'; accepted: relay1 to w"
-    ):
+    with pytest.raises(InputError, match=r"^shadow\.hosts: no such host, got 'web9'; accepted: relay1 to w"):
         options.into({"hosts": {"relay1": {}, "web1": {}}})

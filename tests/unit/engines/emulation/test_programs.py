@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
+from torsweep.engines.emulation import programs as programs_module
 from torsweep.engines.emulation.process_layout import Identities, ProcessLayout
 from torsweep.engines.emulation.processes import ProcessEnded, ProcessSet
 from torsweep.engines.emulation.programs import RunningPrograms
 from torsweep.engines.programs import HostProgram
 from torsweep.engines.run_spec import RunProgram, RunPrograms
-from torsweep.errors import TorsweepError
+from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.network.model import ProgramHost
 
 TENTH_NS = 10**8
@@ -103,3 +104,13 @@ def test_a_host_of_its_own_has_a_tor_where_it_asks_for_one():
     )
     assert {"SocksPort 9150", "ControlPort 9151", f"EntryNodes {'A' * 40}"} <= set(text.splitlines())
     assert place not in layout.places
+
+
+def test_packets_are_kept_by_tcpdump_where_it_is(monkeypatch, tmp_path):
+    monkeypatch.setattr(programs_module.shutil, "which", lambda name, path: None)
+    with pytest.raises(ToolMissing, match=r"^tcpdump: not on PATH"):
+        programs_module.capture_command()
+    monkeypatch.setattr(programs_module.shutil, "which", lambda name, path: f"/usr/bin/{name}")
+    command = programs_module.capture_command()
+    assert command[:3] == ["/usr/bin/tcpdump", "-i", "link0"]
+    assert command[-4:] == ["-s", "128", "-w", "eth0.pcap"]
