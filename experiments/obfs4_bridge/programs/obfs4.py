@@ -22,6 +22,7 @@ def bridge(address):
         "PublishServerDescriptor": "0",
         "AssumeReachable": "1",
         "ConnectionPadding": "auto",
+        "CircuitPadding": "1",
         "Address": address,
         "ORPort": "9001 IPv4Only",
         "ServerTransportPlugin": "obfs4 exec /usr/bin/obfs4proxy",

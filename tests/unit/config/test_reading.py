@@ -76,7 +76,7 @@ def test_only_a_close_name_is_suggested():
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"role": "relay", "id": 1}, "id: unknown key; accepted: role, position, share, names"),
+        ({"role": "relay", "id": 1}, "id: unknown key; accepted: role, position, kind, share, names"),
         ({"role": "relai"}, "role: is not accepted (did you mean 'relay'?), got 'relai'; accepted: "),
         ({"role": "xyz"}, "role: is not accepted, got 'xyz'"),
     ],

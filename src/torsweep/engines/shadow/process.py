@@ -23,7 +23,7 @@ from torsweep.engines.machine_lock import locked_cores
 from torsweep.engines.shadow.simulate import HOSTS_FOLDER, SHADOW_YAML, ShadowSimulation
 from torsweep.errors import TorsweepError
 
-_EXIT = re.compile(r"process '(?P<host>[^']+)\.(?P<program>[^.']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")
+_EXIT = re.compile(r"process '(?P<host>[^.']+)\.(?P<program>[^']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")
 _TOR_STAMP = re.compile(r"^[A-Z][a-z]{2} \d\d [\d:.]+ ")
 
 

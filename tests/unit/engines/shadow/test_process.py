@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.shadow.process import claimed_cores, run_simulation, shadow_process
+from torsweep.engines.shadow.process import claimed_cores, process_failure, run_simulation, shadow_process
 from torsweep.engines.shadow.simulate import ShadowSimulation
 from torsweep.errors import TorsweepError
 
@@ -40,6 +40,16 @@ def test_lines_of_standard_error_are_handed_on_and_output_is_kept(tmp_path, prog
         assert process.wait() == 3
     assert lines == ["told"]
     assert (tmp_path / "shadow.log").read_text() == "said\n"
+
+
+@pytest.mark.parametrize("program", ["tor", "python3.11"])
+def test_a_process_that_fails_is_named_with_its_last_words(program, tmp_path):
+    folder = tmp_path / "data" / "hosts" / "web1"
+    folder.mkdir(parents=True)
+    (folder / f"{program}.1003.stderr").write_text("what came first\nno such host\n")
+    line = f"process 'web1.{program}.1003' exited with status Normal(1); expected end state was running"
+    said = f"{program} of web1 exited with status Normal(1): no such host"
+    assert process_failure(line, tmp_path) == said
 
 
 def test_data_of_a_run_before_are_removed(tmp_path, program):
