@@ -37,6 +37,8 @@ def client(address):
         "ClientTransportPlugin": "obfs4 exec /usr/bin/obfs4proxy",
         "Bridge": f"obfs4 {address}:{PORT} cert={CERTIFICATE} iat-mode=0",
         "UseBridges": "1",
+        # Clients that measure choose a guard anew for each circuit: bridges are entry guards.
+        "UseEntryGuards": "1",
     }
 
 
