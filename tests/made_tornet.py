@@ -6,12 +6,9 @@ tornettools that name seeds; and the JSON files that tgentools and oniontracetoo
 
 from __future__ import annotations
 
-import json
-import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 EPOCH_S = 946_684_800
 FINGERPRINT = "A" * 40
@@ -104,33 +101,6 @@ class Download:
             text = f"[stream-{word}] {about} {bytes_of(self.payload)} times [{times}]"
             found.append((self.end_s, f"[message] [tgen-stream.c:1738] [_tgenstream_log] {text}"))
         return found
-
-    def parsed(self) -> dict[str, Any]:
-        """What tgentools makes of it."""
-        tenths = {}
-        for part in (0.5, 0.8):
-            came = [after_s for after_s, got in self.got if got >= part * self.size]
-            tenths[str(part)] = min(came, default=self.last_s)
-        steps = {"payload_progress_recv": {**tenths, "1.0": self.last_s}}
-        return {
-            "byte_info": {"payload-bytes-recv": str(self.payload)},
-            **({} if self.error else {"elapsed_seconds": steps}),
-            "is_error": self.error is not None,
-            "is_success": self.error is None,
-            "stream_info": {
-                "error": self.error or "NONE",
-                "id": str(self.number),
-                "recvsize": str(self.size),
-                "vertexid": "stream",
-            },
-            "time_info": {name: str(value) for name, value in self.times().items()},
-            "transport_info": {
-                "error": "NONE",
-                "local": f"localhost:127.0.0.1:{20_000 + self.number}",
-                "remote": "server1exit:11.0.0.9:80",
-                "state": "SUCCESS_OPEN",
-            },
-        }
 
 
 @dataclass(frozen=True)
@@ -238,46 +208,6 @@ def tornet(
             f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Seeded standard and numpy PRNGs with seed={seed}\n"
         )
         (folder / f"tornettools.generate.2026-01-01.00.00.0{number}.log").write_text(text)
-    return folder
-
-
-def parsed_tornet(folder: Path, clients: Mapping[str, Host] | None = None) -> Path:
-    """A folder with what `tornettools parse` left of the same, packed."""
-    everyone = CLIENTS if clients is None else clients
-    perf = {name: host for name, host in everyone.items() if name.startswith("perf")}
-    tgen = {
-        name: {
-            "tgen": {
-                "streams": {
-                    str(download.number): download.parsed()
-                    for download in host.downloads
-                    if download.error or download.last_s is not None
-                }
-            }
-        }
-        for name, host in perf.items()
-    }
-    traced: dict[str, Any] = {}
-    for name, host in everyone.items():
-        times: dict[str, dict[str, list[float]]] = {"build_time": {}, "fail_time": {}}
-        reasons: dict[str, int] = {}
-        for circuit in host.circuits:
-            second = str(EPOCH_S + int(circuit.launched_s + circuit.after_s))
-            times["fail_time" if circuit.reason else "build_time"][second] = [circuit.after_s]
-            if circuit.reason:
-                reasons[circuit.reason] = reasons.get(circuit.reason, 0) + 1
-        traced[name] = {
-            "oniontrace": {"circuit": times, "circuit_summary": {"circuits_failed_total": reasons}}
-        }
-    for name, told in RELAYS.items():
-        rows = [*told, (END_S - 0.2, 0, 0)]
-        read = {str(EPOCH_S + int(time_s)): got for time_s, got, _ in rows}
-        written = {str(EPOCH_S + int(time_s)): sent for time_s, _, sent in rows}
-        traced[name] = {"oniontrace": {"bandwidth": {"bytes_read": read, "bytes_written": written}}}
-    folder.mkdir(parents=True, exist_ok=True)
-    for program, version, data in (("tgen", "1.1.2", tgen), ("oniontrace", "1.0.0", traced)):
-        document = json.dumps({"type": program, "version": version, "data": data})
-        (folder / f"{program}.analysis.json.xz").write_bytes(lzma.compress(document.encode()))
     return folder
 
 

@@ -114,7 +114,7 @@ def import_command(
         ),
     ],
 ) -> None:
-    """Read simulations made with tornettools, from logs or from what `tornettools parse` left of them."""
+    """Read the logs of simulations made with tornettools."""
     from torsweep.runsets.imported import import_simulations, read_ending
     from torsweep.units import counted
 

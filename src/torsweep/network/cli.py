@@ -6,7 +6,6 @@ that only one command needs are imported inside it, so that sampling a network d
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -125,18 +124,11 @@ def describe_command(
     experiment: Annotated[
         str, typer.Option(help="Whose clients ask: the name of an experiment, or its experiment.yaml.")
     ] = "refill_sweep",
-    fit_load: Annotated[
-        float | None,
-        typer.Option(
-            help="Find the `load` that gives this utilisation of the relays, such as 0.6, in the model."
-        ),
-    ] = None,
 ) -> None:
     """Say what a network is like: capacity, latencies, bandwidths, load."""
     from torsweep.config.experiment import load_experiment
     from torsweep.network import describe as description
     from torsweep.network.model import NETWORK_FILE, read_network
-    from torsweep.study.fit_load import fit_load as fitted_load
 
     loaded = load_experiment(experiment)
     if not description.pauses(loaded.traffic.web):
@@ -148,6 +140,3 @@ def describe_command(
         file = directory / NETWORK_FILE
         raise InputError("is empty", file=file, key="relays", accepted="one relay or more")
     description.print_description(description.describe(network, latencies, loaded.traffic))
-    if fit_load is not None:
-        _, said = fitted_load(directory, loaded, fit_load, lambda step: print(step.text, file=sys.stderr))
-        print(said)

@@ -22,7 +22,7 @@ import polars as pl
 
 from torsweep.config.reading import validate
 from torsweep.config.tracing import PASSAGE_POINTS
-from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
+from torsweep.engines.shadow.read.tornettools import read_logs, tables_of
 from torsweep.engines.table_schema import (
     OUTCOMES,
     PASSAGES,
@@ -38,7 +38,6 @@ from torsweep.formats.frames import read_metadata
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet_folder import TORNET_FILE, require_unpacked, shadow_time_ns
 from torsweep.provenance import sha256_of_file
-from torsweep.runsets.parsed import read_parsed
 from torsweep.runsets.plan_tables import IMPORT, METADATA_KEY, PlanTables
 from torsweep.runsets.run import GIVEN, Run, read_table, with_paths
 from torsweep.runsets.run_files import OF_RUNS, load_of_runs
@@ -47,8 +46,7 @@ from torsweep.storage.folders import IMPORT_FOLDER
 from torsweep.units import SECOND_NS, rounded_duration
 
 HOSTS = "shadow.data/hosts"
-TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"
-_ACCEPTED = f"a folder that tornettools simulated, with {HOSTS}, or parsed, with {TGEN_PARSED}"
+_ACCEPTED = f"a folder that tornettools simulated, with {HOSTS}"
 
 _HOST_KEYS = ("network_node_id", "ip_addr", "bandwidth_down", "bandwidth_up")
 _GENERATE_SEED = re.compile(r"Seeded standard and numpy PRNGs with seed=(\d+)")
@@ -57,8 +55,7 @@ _SHADOW_SEED = re.compile(r"shadow_args='[^']*--seed[= ](\d+)")
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulation in ``folder``: its logs in ``hosts``, or else what the parsers of TGen and OnionTrace have
-    left of them.
+    """A simulation in ``folder``, its logs in ``hosts``.
 
     ``network`` is a digest that two simulations share when their networks are the same; None where no
     configuration says. The seeds are tornettools' of the network, and Shadow's; ``stop_s`` is how long the
@@ -66,18 +63,11 @@ class Simulation:
     """
 
     folder: Path
-    hosts: Path | None
-    tgen: Path | None
-    oniontrace: Path | None
+    hosts: Path
     network: str | None
     network_seed: int | None
     shadow_seed: int | None
     stop_s: float | None
-
-    @property
-    def source(self) -> str:
-        """``logs`` or ``parsed``."""
-        return "logs" if self.hosts else "parsed"
 
 
 def open_simulation(folder: Path) -> Simulation:
@@ -89,9 +79,7 @@ def open_simulation(folder: Path) -> Simulation:
     if not folder.is_dir():
         raise InputError("is no folder", file=folder, accepted=_ACCEPTED)
     hosts = folder / HOSTS
-    tgen = _packed_or_not(folder / TGEN_PARSED)
-    has_logs = any(hosts.glob("*client*/*tgen*.stdout*"))
-    if not has_logs and tgen is None:
+    if not any(hosts.glob("*client*/*tgen*.stdout*")):
         require_unpacked(folder, "shadow.data")
         raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
     config = _packed_or_not(folder / TORNET_FILE)
@@ -99,9 +87,7 @@ def open_simulation(folder: Path) -> Simulation:
     seed = _seed(folder, "simulate", _SHADOW_SEED)
     return Simulation(
         folder,
-        hosts if has_logs else None,
-        tgen,
-        _packed_or_not(folder / ONIONTRACE_PARSED),
+        hosts,
         _digest(document["hosts"]) if config else None,
         _seed(folder, "generate", _GENERATE_SEED),
         (document.get("general") or {}).get("seed") if seed is None else seed,
@@ -169,13 +155,11 @@ def import_folder(value: str | Path) -> Path:
 class ImportedRun:
     """One simulation: the folder of its tables in the import, the name of its own folder, and what is known.
 
-    ``read`` is ``logs`` or ``parsed``; ``network`` and the seeds are those of
-    :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
+    ``network`` and the seeds are those of :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
     """
 
     folder: str
     name: str
-    read: str
     network: str | None
     network_seed: int | None
     shadow_seed: int | None
@@ -248,7 +232,7 @@ def import_simulations(folders: Sequence[Path], out: Path) -> Import:
 
 def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> ImportedRun:
     simulation = open_simulation(folder)
-    read = read_simulation(simulation)
+    read = read_logs(simulation.hosts)
     frames, duration_s = tables_of(read)
     _require_whole(simulation, duration_s)
     streams = frames[STREAMS]
@@ -264,7 +248,6 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
     return ImportedRun(
         name,
         folder.resolve().name,
-        simulation.source,
         simulation.network,
         simulation.network_seed,
         simulation.shadow_seed,
@@ -324,14 +307,6 @@ def read_ending(folder: Path) -> Ending:
         if ends:
             return Ending(file, _FAILED.search(ends[-1]) is None)
     return Ending()
-
-
-def read_simulation(simulation: Simulation) -> HostLogs:
-    """What the logs of ``simulation`` tell, or without them their parsed files; InputError as the readers."""
-    if simulation.hosts is not None:
-        return read_logs(simulation.hosts)
-    assert simulation.tgen is not None, "open_simulation has found one of both"
-    return read_parsed(simulation.tgen, simulation.oniontrace)
 
 
 def open_import(folder: Path) -> Import:

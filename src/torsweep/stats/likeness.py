@@ -93,15 +93,13 @@ class Likeness:
 def public_quantiles(file: Path) -> pl.DataFrame:
     """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`.
 
-    Where it lacks the time to the first byte of payload, that to the first byte of the answer is taken. A
-    summary's public.csv is read as it is.
+    The time to the first byte is that to the first byte of the answer. A summary's public.csv is read as it
+    is.
     """
     if file.name == PUBLIC.file:
         return PUBLIC.read(file.parent)
-    values = read_public_tor(file)
     first_byte = metric_at("ttfb", REQUEST).name
-    if values.filter(measure=first_byte).is_empty():
-        values = values.with_columns(pl.col("measure").replace("round_trip", first_byte))
+    values = read_public_tor(file).with_columns(pl.col("measure").replace("round_trip", first_byte))
     frames = [
         pl.DataFrame({"share": _SHARES, "value": np.quantile(group["value"].to_numpy(), _SHARES)}).select(
             pl.lit(measure).alias("measure"), pl.lit(kind, pl.String).alias("kind"), pl.all()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
+from tests.made_tornet import CLIENTS, Download, Host, tornet
 from torsweep.commands import import_command
 from torsweep.errors import InputError
 from torsweep.runsets.imported import import_folder, import_simulations, open_import
@@ -71,30 +70,6 @@ def test_a_client_without_a_log(tmp_path: Path) -> None:
 def test_an_import_without_a_name() -> None:
     with pytest.raises(InputError, match=r"^--as: is empty"):
         import_folder("")
-
-
-def test_a_parsed_file_that_is_cut_off(tmp_path: Path) -> None:
-    folder = parsed_tornet(tmp_path / "tornet")
-    file = folder / "tgen.analysis.json.xz"
-    file.write_bytes(file.read_bytes()[:-20])
-    assert "tgen.analysis.json.xz: is cut off or damaged" in refused(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"version": "0.9"}, "version: is of another version, got '0.9'; accepted: 1.x"),
-        ({"type": "onionperf"}, "type: is not of tgentools, got 'onionperf'; accepted: tgen"),
-        ({"data": {}}, "holds no download"),
-        ({"data": {"perfclient1exit": {}}}, "data.perfclient1exit.tgen.streams: missing key"),
-    ],
-)
-def test_a_parsed_file_that_is_none_of_these(change: dict[str, object], said: str, tmp_path: Path) -> None:
-    folder = parsed_tornet(tmp_path / "tornet")
-    file = folder / "tgen.analysis.json.xz"
-    document = json.loads(lzma.decompress(file.read_bytes())) | change
-    file.write_bytes(lzma.compress(json.dumps(document).encode()))
-    assert f"tgen.analysis.json.xz: {said}" in refused(folder)
 
 
 def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:

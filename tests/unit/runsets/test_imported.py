@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.made_tornet import END_S, RELAYS, parsed_tornet, tornet
+from tests.made_tornet import END_S, RELAYS, tornet
 from torsweep.cli import main
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, STREAMS, validate
 from torsweep.engines.table_schema import RELAYS as RELAYS_TABLE
@@ -111,7 +111,7 @@ def test_every_table_fits_its_columns(imported):
 
 def test_the_import_says_what_it_is_of(imported):
     (run,) = open_import(imported.folder).runs
-    assert (run.name, run.read, run.network_seed, run.shadow_seed) == ("tornet", "logs", 1, 7)
+    assert (run.name, run.network_seed, run.shadow_seed) == ("tornet", 1, 7)
     assert (run.duration_s, run.tgen, run.oniontrace) == (END_S, ["1.1.2"], ["1.0.0"])
     assert run.downloads == {"complete": 4, "failed": 0, "timeout": 1, "unfinished": 1}
 
@@ -121,20 +121,6 @@ def test_a_configuration_may_leave_the_seed_out(tmp_path):
     (folder / "shadow.config.yaml").write_text("general:\nhosts: {}\n")
     (run,) = import_simulations([folder], tmp_path / "import").runs
     assert run.shadow_seed is None
-
-
-def test_parsed_files_give_the_numbers_of_the_logs(imported, tmp_path):
-    """But for what they do not tell: Markov clients, downloads cut off, fractions of seconds of circuits."""
-    parsed = import_simulations([parsed_tornet(tmp_path / "parsed")], tmp_path / "import-parsed")
-    told = rows(imported, STREAMS).filter(pl.col("kind") != "markov", pl.col("outcome") != "unfinished")
-    assert rows(parsed, STREAMS).drop("stream").equals(told.drop("stream"))
-    assert rows(parsed, RELAYS_TABLE).equals(rows(imported, RELAYS_TABLE))
-    took = pl.col("built_us") - pl.col("launched_us")
-    built = [rows(one, CIRCUITS).select("client", took=took)["took"].to_list() for one in (parsed, imported)]
-    assert built[0] == built[1]
-    failed = rows(parsed, CIRCUITS).filter(pl.col("built_us").is_null())
-    assert failed.select("closed_us", "close_reason").rows() == [(35_000_000, "TIMEOUT")]
-    assert parsed.runs[0].read == "parsed"
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])

@@ -1,6 +1,6 @@
 """What the logs of a simulation of tornettools tell, and its tables, with the columns of any run.
 
-In: ``shadow.data/hosts`` of Shadow 2 or 3, logs plain, gzip or xz; or what its parsed files tell. Out:
+In: ``shadow.data/hosts`` of Shadow 2 or 3, logs plain, gzip or xz. Out:
 :class:`HostLogs`, and frames by :class:`TableSchema`. Times count from Shadow's start, as tornettools counts
 them; the run ends with the last second that these files tell of.
 
@@ -73,14 +73,7 @@ class HostLogs:
     bandwidth: Events
 
 
-NO_BEATS = pl.DataFrame(schema=dict.fromkeys(("log", "time_us", "bytes_got"), pl.Int64))
-NONE_UNFINISHED = pl.DataFrame(
-    schema={
-        **dict.fromkeys(("log", "id"), pl.Int64),
-        **dict.fromkeys(("vertex", "remote"), pl.String),
-        **dict.fromkeys(("created_us", "bytes_wanted", "bytes_got"), pl.Int64),
-    }
-)
+_UNFINISHED_COLUMNS = ("log", "id", "vertex", "remote", "created_us", "bytes_wanted", "bytes_got")
 
 
 def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
@@ -153,7 +146,7 @@ def _unfinished(created: pl.DataFrame, tgen: TgenLog, perf: Sequence[int]) -> pl
         .join(tgen.downloads, on=["log", "id"], how="anti")
         .join(got, on=["log", "id"], how="left")
         .with_columns(pl.col("bytes_got").fill_null(0))
-        .select(list(NONE_UNFINISHED.columns))
+        .select(_UNFINISHED_COLUMNS)
     )
 
 
