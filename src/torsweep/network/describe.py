@@ -19,15 +19,11 @@ from rich.table import Table
 
 from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_GROUPS, ClientTraffic, Traffic
 from torsweep.formats.files import MIB
-from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.load import (
-    ByWeight,
     Offered,
     asked_at_once,
-    by_weight,
     load_text,
     offered_load,
-    path_chances,
     unloaded_download_s,
     usable_third,
     written_text,
@@ -90,15 +86,12 @@ class Regime:
 
 @dataclass(frozen=True)
 class Description:
-    """All there is to say; ``quantiles`` are at ``LEVELS``, ``load`` is by kind of client. ``by_weight`` is
-    None where no circuit can be chosen by weight."""
+    """All there is to say; ``quantiles`` are at ``LEVELS``, ``load`` is by kind of client."""
 
     hosts: dict[str, int]
     positions: dict[str, PositionCapacity]
-    bandwidth_weights: dict[str, int]
     quantiles: dict[str, list[float]]
     load: dict[str, Offered]
-    by_weight: ByWeight | None
     regime: Regime
 
 
@@ -118,7 +111,6 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
         for name, group in CLIENT_GROUPS.items()
     }
     rtt_ms = rtt_samples_ms(network, latencies)
-    chances = path_chances(network)
     round_trip_s = _round_trip_s(rtt_ms)
     web = traffic.web if traffic.web is not None and pauses(traffic.web) else _NOBODY
     rates = {
@@ -139,10 +131,8 @@ def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Descri
             "servers": len(network.servers),
         },
         positions={position: _capacity(network, position) for position in POSITIONS},
-        bandwidth_weights=network.bandwidth_weights,
         quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
         load=offered_load(network, round_trip_s, traffic),
-        by_weight=None if chances is None else by_weight(network, chances),
         regime=_regime(network, round_trip_s, web),
     )
 
@@ -241,9 +231,6 @@ def print_description(description: Description, console: Console | None = None) 
         console.print(text, soft_wrap=True)
     console.print(", ".join(f"{count} {kind}" for kind, count in description.hosts.items()))
     console.print(_capacity_table(description))
-    weights = "  ".join(f"{name} {description.bandwidth_weights[name]}" for name in WEIGHTS_OF_HOPS)
-    console.print(f"bandwidth-weights (of 10000): {weights}", soft_wrap=True)
-    console.print(_traffic_table(description))
     console.print(_quantile_table(description))
     for line in (*_load_lines(description), *_regime_lines(description.regime)):
         console.print(line, soft_wrap=True)
@@ -306,42 +293,11 @@ def _capacity_table(description: Description) -> Table:
     return table
 
 
-def _traffic_table(description: Description) -> Table:
-    chosen = description.by_weight
-    rows: list[tuple[str, int, str]] = []
-    if chosen is None:
-        rows.append(("on circuits by weight", 0, "the weights leave no circuit"))
-    else:
-        first = f"{chosen.relay} ({chosen.position}) is full, the first of all"
-        rows.append(("on circuits by weight", chosen.first_bytes_per_s, first))
-        rows += [
-            ("", rate, f"relays on {100 * share:.0f} % of the hops are full")
-            for share, rate in chosen.shares.items()
-        ]
-    load = {kind: offered.bytes_per_s for kind, offered in description.load.items()}
-    by_kind = ", ".join(f"{kind} {rate / MIB:.2f}" for kind, rate in load.items())
-    rows.append(("clients ask for", sum(load.values()), by_kind))
-    table = Table("traffic", "MiB/s", "", title="What circuits carry")
-    for name, rate, note in rows:
-        table.add_row(name, f"{rate / MIB:.2f}", note)
-    return table
-
-
 def _quantile_table(description: Description) -> Table:
     table = Table("", *[f"p{100 * level:g}" for level in LEVELS], title="Quantiles")
     for name, values in description.quantiles.items():
         table.add_row(name, *[f"{value:.3g}" if value < 100 else f"{value:.0f}" for value in values])
     return table
-
-
-def _filling(regime: Regime) -> str:
-    if regime.crowded_download_s is None:
-        share = regime.demand_unloaded_bytes_per_s / regime.third_of_capacity_bytes_per_s
-        return f"web clients alone do not fill the network: they ask for at most {share:.2f} of its capacity"
-    return (
-        "web clients alone fill the network until their downloads take "
-        f"{regime.crowded_download_s:.1f} s on average"
-    )
 
 
 def _regime_lines(regime: Regime) -> list[str]:
@@ -357,7 +313,6 @@ def _regime_lines(regime: Regime) -> list[str]:
         f"capacity over 3 hops: {third}; web clients ask for at most {ceiling} "
         f"({regime.demand_ceiling_over_third:.2f} of it), {unloaded} when downloads take "
         f"{regime.unloaded_download_s:.1f} s as on an empty network",
-        _filling(regime),
         f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
         f"the rest; {regime.relays_floored} relays were raised to {LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s",
     ]

