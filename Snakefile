@@ -24,9 +24,6 @@ from torsweep.tor.series import LISTING, SERIES
 
 min_version("9.1")
 
-# A workflow that uses these rules as a module keeps the default target that it has.
-OUTER_TARGET = workflow.default_target
-
 # What rules wait for, and what their commands are told.
 paths = Paths(config, planning=lambda: workflow.dryrun)
 arguments = Arguments(paths)
@@ -72,8 +69,8 @@ include: "rules/tables.smk"
 include: "rules/results.smk"
 
 
-hooks.require_place(workflow)
-hooks.at_end(paths, workflow, EXPERIMENTS)
+hooks.require_place()
+hooks.at_end(paths, workflow)
 
 
 onstart:
@@ -94,6 +91,7 @@ for name, question in EXPERIMENTS.items():
     rule:
         name:
             name
+        default_target: name == "refill_sweep" and name in OWN
         input:
             lambda wildcards, rule=name: paths.targets(rule),
         localrule: True
@@ -104,6 +102,7 @@ for name, question in EXPERIMENTS.items():
 
 
 rule all:
+    default_target: "refill_sweep" not in OWN
     """The page of each experiment of this folder that has the plan, its figures, and all that they rest on."""
     input:
         lambda wildcards: paths.pages(OWN),
@@ -128,7 +127,3 @@ rule publish:
     localrule: True
     message:
         "publish"
-
-
-DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
-workflow.default_target = OUTER_TARGET if hooks.used_as_module(workflow) else DEFAULT_TARGET

@@ -85,8 +85,6 @@ rule publish_plan:
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         runs=arguments.runs,
-        authors=arguments.authors,
-        licence=arguments.licence,
         settings=arguments.number_of_networks,
         out=subpath(output.sums, parent=True),
     message:

@@ -7,7 +7,6 @@ In: a folder. Out: tables, summaries, figures, networks and runs of ``refill_swe
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, finish_run, write_sweep
-from torsweep.bundle import Credit, Sources, publish
+from torsweep.bundle import Sources, publish
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
@@ -55,17 +54,11 @@ class PublishedPlan:
         page = gather(self.stage("summaries"), self.stage("figures"), EXPERIMENT, self.networks)
         write_text(self.page, render(page))
 
-    def publish(
-        self,
-        out: Path,
-        authors: Sequence[str] = (),
-        licence: str | None = None,
-        experiment: Path = EXPERIMENT,
-    ) -> None:
+    def publish(self, out: Path, experiment: Path = EXPERIMENT) -> None:
         """Publish the plan, page and all, to ``out``."""
         stages = (self.stage(name) for name in ("tables", "summaries", "figures"))
         sources = Sources(*stages, self.page, experiment, self.runs)
-        publish(sources, Credit.of(authors, licence, self.runs), {}, out)
+        publish(sources, {}, out)
 
 
 def write_plan(folder: Path) -> PublishedPlan:

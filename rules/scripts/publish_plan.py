@@ -1,8 +1,8 @@
-"""Gather all of a plan's results in one folder, with provenance, citation and checksums, and pack it."""
+"""Gather all of a plan's results in one folder, with provenance and checksums, and pack it."""
 
 from pathlib import Path
 
-from torsweep.bundle import Credit, Sources, pack, publish
+from torsweep.bundle import Sources, pack, publish
 from torsweep.ending import run_script
 
 
@@ -11,8 +11,7 @@ def _work() -> None:
     runs = [Path(run) for run in params.runs]
     stages = (Path(params.tables), Path(params.summary), Path(params.figures))
     sources = Sources(*stages, Path(files.page), Path(files.experiment), runs)
-    credit = Credit.of(params.authors, params.licence or None, runs)
-    publish(sources, credit, params.settings, Path(params.out))
+    publish(sources, params.settings, Path(params.out))
     pack(Path(params.out), Path(snakemake.output.bundle))
 
 

@@ -1,7 +1,7 @@
 """What leaves this machine: all of a plan's results as a folder, with provenance, and as one zip.
 
-In: the folders that the stages of the pipeline left, and who made them. Out: a folder with checksums, its
-README and citation; a zip of it; and :func:`require_whole`.
+In: the folders that the stages of the pipeline left. Out: a folder with checksums and its README; a zip of
+it; and :func:`require_whole`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-
-import yaml
 
 from torsweep import __version__
 from torsweep.config.eras import ERAS_DIRECTORY
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NETWORKS_DIRECTORY
-from torsweep.config.overrides import LICENCE
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, finished_run, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
@@ -36,7 +32,6 @@ from torsweep.stats.listing import own_modules
 from torsweep.stats.statistic import origin_of, read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import (
-    CITATION_FILE,
     EXPERIMENT_FILE,
     MARKER,
     PAGE_FILE,
@@ -64,7 +59,7 @@ class Sources:
     runs: Sequence[Path]
 
 
-def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], out: Path) -> None:
+def publish(sources: Sources, settings: Mapping[str, object], out: Path) -> None:
     """Write the folder ``out`` as a whole, replacing what this function wrote there before.
 
     ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged. Raises
@@ -92,9 +87,6 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         )
         overrides = repeat_overrides(origin, experiment, settings, public and public.name)
         _write(folder / README_FILE, _readme(origin, missing, overrides))
-        where = f"networks of {origin.network} in the engine {origin.engine}"
-        title = f"{origin.experiment}, plan {origin.plan}: {where}"
-        _write(folder / CITATION_FILE, citation_text(title, experiment.question, __version__, credit))
         _write(folder / SUMS_FILE, sums_text(folder))
 
 
@@ -193,7 +185,6 @@ cellsim is a model of tor; where it ran, these are a model's results.
 - `experiment.yaml`: the question, the knobs and the claims
 - `provenance.json`: versions, networks, and what each run says about itself
 - `study/`: what repeats it: the experiment with its modules, networks' configuration, sources, patches
-- `CITATION.cff`: how to cite it
 - `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
 
 To make it again with torsweep {__version__} (another one says so), in the folder `study`{first}
@@ -254,54 +245,6 @@ def _own_files() -> Iterator[Path]:
             ships = CHECKOUT / file
             if file.is_file() and not (ships.is_file() and ships.read_bytes() == file.read_bytes()):
                 yield file
-
-
-UNNAMED = "anonymous"
-"""The author of a result whose publisher names none: the format asks for one."""
-
-
-@dataclass(frozen=True)
-class Credit:
-    """Authors, the day of the result (ISO 8601, UTC) and its licence, an SPDX identifier or None."""
-
-    authors: tuple[str, ...]
-    day: str
-    licence: str | None
-
-    @classmethod
-    def of(cls, authors: Sequence[str], licence: str | None, runs: Sequence[Path]) -> Credit:
-        """The credit for the results of the run directories ``runs``.
-
-        The day is that on which the last run was done, so that the same results always have the same. Raises
-        InputError for a licence that is none.
-        """
-        if licence is not None and not re.match(LICENCE, licence):
-            accepted = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
-            raise InputError("is no licence", key="licence", value=licence, accepted=accepted)
-        return cls(tuple(authors) or (UNNAMED,), _day(runs), licence)
-
-
-def _day(runs: Sequence[Path]) -> str:
-    done = (run / PROVENANCE_FILE for run in runs)
-    newest = max((file.stat().st_mtime for file in done if file.is_file()), default=0)
-    return datetime.fromtimestamp(newest, UTC).date().isoformat()
-
-
-def citation_text(title: str, question: str, version: str, credit: Credit) -> str:
-    """The whole of CITATION.cff for a data set of this ``title``, made with ``version`` of torsweep."""
-    document = {
-        "cff-version": "1.2.0",
-        "message": "Cite these results as below, with the report that they answer.",
-        "type": "dataset",
-        "title": title,
-        "abstract": question,
-        "authors": [{"name": name} for name in credit.authors],
-        "date-released": credit.day,
-        "version": version,
-        "keywords": ["Tor", "network performance", "simulation"],
-        **({"license": credit.licence} if credit.licence else {}),
-    }
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")

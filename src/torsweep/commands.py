@@ -22,7 +22,6 @@ from torsweep.storage.folders import (
     RUN_FOLDER,
     STUDY_FOLDER,
     TOOLS_FOLDER,
-    OutputFile,
     OutputFolder,
 )
 from torsweep.tor import TOOLS
@@ -297,10 +296,7 @@ ToolsFolder = Annotated[
 ]
 Stamp = Annotated[
     Path | None,
-    typer.Option(
-        parser=OutputFile("build of tor:"),
-        help="File to name the build in; the build that is taken by default stays as it is.",
-    ),
+    typer.Option(help="File to name the build in; the build that is taken by default stays as it is."),
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 
@@ -328,7 +324,10 @@ def build_command(
     from torsweep.config.reading import validate
     from torsweep.config.tors import DEBIAN, TorSource
     from torsweep.tor.build import build_tor
+    from torsweep.tor.builds import read_stamp
 
+    if stamp is not None and stamp.exists():
+        read_stamp(stamp)  # A file that is none is not replaced.
     options = {
         "source": str(source) if source is not None else None,
         "git": git,

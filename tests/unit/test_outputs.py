@@ -19,7 +19,6 @@ from torsweep.storage.folders import (
     FIGURES_FOLDER,
     MARKER,
     TOR_BUILD_FOLDER,
-    OutputFile,
     OutputFolder,
     own_folder,
 )
@@ -36,10 +35,10 @@ def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
 COMMANDS = dict(_commands(typer.main.get_command(app)))
 
 
-def _outputs(command: Any) -> list[tuple[Any, OutputFolder | OutputFile]]:
+def _outputs(command: Any) -> list[tuple[Any, OutputFolder]]:
     """The parameters of ``command`` that say where it writes, and what they accept."""
     parsers = ((parameter, getattr(parameter.type, "func", None)) for parameter in command.params)
-    return [(one, parser) for one, parser in parsers if isinstance(parser, OutputFolder | OutputFile)]
+    return [(one, parser) for one, parser in parsers if isinstance(parser, OutputFolder)]
 
 
 WRITING = [(name, parameter, kind) for name in COMMANDS for parameter, kind in _outputs(COMMANDS[name])]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
@@ -17,9 +17,6 @@ from torsweep.config.reading import Section, parse_scalar, validate
 from torsweep.config.replicates import Number, Precision
 from torsweep.errors import InputError
 from torsweep.formats.files import require_regular
-
-LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
-"""What an SPDX identifier looks like."""
 
 
 def _read_scalars(value: object) -> object:
@@ -59,10 +56,6 @@ class Overrides(Section):
     """Whether finished runs may be replaced by runs of other durations."""
     tor_source: str | None = None
     """Where tor is built from: a tarball; Debian's source package when left out."""
-    authors: Annotated[str, Field(pattern=r"[^;\s]")] | None = None
-    """Who made the results, for `snakemake publish`: names with semicolons between them."""
-    licence: Annotated[str, Field(pattern=LICENCE)] | None = None
-    """How published results may be used: an SPDX identifier."""
     live_tor: Path | None = None
     """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""
     captions: Literal["no", "yes"] = "no"

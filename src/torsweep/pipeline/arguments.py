@@ -216,15 +216,6 @@ class Arguments:
         """Whether figures have their captions below them."""
         return self._paths.overrides.captions == "yes"
 
-    def authors(self, wildcards: Any) -> list[str]:
-        """Who made the results, where the user says so."""
-        authors = (name.strip() for name in (self._paths.overrides.authors or "").split(";"))
-        return [name for name in authors if name]
-
-    def licence(self, wildcards: Any) -> str:
-        """How results may be used, where the user says so."""
-        return self._paths.overrides.licence or ""
-
     def run_memory_mb(self, wildcards: Any, attempt: int) -> int:
         """The memory that a run may take in its engine, in MB; runs at the same time have to fit together."""
         demand = find_engine(wildcards.engine).demand(self._paths.network(wildcards.network))

@@ -14,33 +14,28 @@ import atexit
 import logging
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
-from torsweep.config.reading import suggestion
 from torsweep.config.tors import TorSource
 from torsweep.ending import INTERRUPTED, draw_into_files
 from torsweep.engines.machine_lock import hold_machine
 from torsweep.engines.programs import needs_text
-from torsweep.engines.registry import MODEL_ENGINE, find_engine
+from torsweep.engines.registry import find_engine
 from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
-from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
-from torsweep.pipeline.checks import is_rule, require_experiment_name
+from torsweep.errors import OutputError, ToolMissing, TorsweepError
 from torsweep.pipeline.costs import UNCHECKED, Costs, Slots, build_seconds, timed_here, took_text
 from torsweep.pipeline.made_with import other_torsweep
 from torsweep.pipeline.paths import Paths, stop
 from torsweep.pipeline.tree import RESULTS
 from torsweep.storage import FULL_BYTES, NO_ROOM, free_bytes, no_room
-from torsweep.storage.folders import EXPERIMENT_FILE, hold_folder
+from torsweep.storage.folders import hold_folder
 from torsweep.tor.build import require_buildable
 from torsweep.units import SECOND_NS, counted, rounded_duration
-
-OTHER_TARGETS = ("all", "report", "publish")
 
 RUN_RULES = ("run", "run_repeat")
 """The rules that play runs."""
@@ -123,14 +118,9 @@ def _cause(job: Any) -> str:
     return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
 
 
-def require_place(workflow: Any) -> None:
-    """End the process where rules can't leave their files below results: another prefix, or a full disk."""
+def require_place() -> None:
+    """End the process where results cannot be left: the disk is full."""
     draw_into_files()
-    file = str(RESULTS / "file")
-    if workflow.modifier.path_modifier.replace_prefix(file) != file:
-        problem = "is not taken: commands of rules name files in results/"
-        accepted = "a module without it; snakemake --directory leads to another folder"
-        stop(InputError(problem, key="prefix", accepted=accepted))
     # Snakemake's log is on the same disk; it would print a traceback for each line that it can't write there.
     logging.raiseExceptions = False
     if free_bytes(RESULTS) < FULL_BYTES:
@@ -138,37 +128,14 @@ def require_place(workflow: Any) -> None:
     atexit.register(_say_full)
 
 
-def at_end(paths: Paths, workflow: Any, experiments: Iterable[str]) -> None:
-    """Say on the last lines what a dry run would take, or which targets there are in place of one mistyped:
-    Snakemake calls its hooks in neither case."""
+def at_end(paths: Paths, workflow: Any) -> None:
+    """Say on the last lines what a dry run would take: Snakemake calls no hook then."""
 
     def say() -> None:
-        if workflow.dag_settings is None:
-            return
-        rules = {rule.name for rule in workflow.rules}
-        for target in sorted(set(workflow.dag_settings.targets)):
-            file = EXPERIMENTS_DIRECTORY / target / EXPERIMENT_FILE
-            if file.is_file() and is_rule(target):
-                try:
-                    require_experiment_name(target, file)
-                except InputError as refused:
-                    print(f"torsweep: {refused}", file=sys.stderr)
-                return
-            if target not in rules and "/" not in target:
-                problem = f"no such target{suggestion(target, [*experiments, *OTHER_TARGETS])}"
-                accepted = ", ".join([*experiments, *OTHER_TARGETS])
-                print(f"torsweep: {InputError(problem, value=target, accepted=accepted)}", file=sys.stderr)
-                return
-        if workflow.dryrun and workflow.dag is not None:
+        if workflow.dag_settings is not None and workflow.dryrun and workflow.dag is not None:
             _announce(paths, workflow)
 
-    if not used_as_module(workflow):
-        atexit.register(say)
-
-
-def used_as_module(workflow: Any) -> bool:
-    """Whether another workflow uses these rules as a module."""
-    return len(workflow.modifier_stack) > 1
+    atexit.register(say)
 
 
 @dataclass(frozen=True)
@@ -224,14 +191,11 @@ def announcement(
 ) -> tuple[str, float]:
     """A line for the user: what is about to run in which engine and why, and its estimated cost; and the
     seconds of that."""
-    experiment, why, instead = paths.experiment(name), "", ""
+    experiment, why = paths.experiment(name), ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
     costs, timed = _costs(paths, name, engine, networks, slots)
     if chosen is not None and chosen.engine == engine:
         why = f" ({chosen.reason})"
-        if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
-            model_s = _costs(paths, name, MODEL_ENGINE, networks, slots)[0].seconds
-            instead = f"; engine={MODEL_ENGINE} takes about {rounded_duration(model_s)}"
     runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
     takes = f"about {rounded_duration(costs.seconds)}"
     if not timed and find_engine(engine).real_time:
@@ -242,10 +206,7 @@ def announcement(
     beside = max(
         (needs_text(experiment.programs.values(), paths.network(each)) for each in networks), key=len
     )
-    return (
-        f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{beside}{instead}",
-        costs.seconds,
-    )
+    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{beside}", costs.seconds
 
 
 def _costs(

@@ -15,7 +15,6 @@ import math
 import os
 import re
 import shutil
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -110,8 +109,7 @@ def whole_directory(path: Path, kind: FolderKind) -> Iterator[Path]:
     """Yield an empty temporary directory; on success it becomes ``path``, marked as of ``kind``.
 
     It takes the place of nothing, of an empty folder, or of a folder of ``kind`` that holds what torsweep
-    wrote and nothing else (:mod:`torsweep.storage.folders`), whose group and mode it keeps. Errors are those
-    of :func:`whole_file`.
+    wrote and nothing else (:mod:`torsweep.storage.folders`). Errors are those of :func:`whole_file`.
     """
     path = Path(os.path.abspath(path))
     require_replaceable(path, kind)
@@ -119,8 +117,6 @@ def whole_directory(path: Path, kind: FolderKind) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
-        if path.is_dir():
-            _keep_group_and_mode(path, temporary)
         yield temporary
         write_marker(temporary, kind, files_of(temporary))
         require_replaceable(path, kind)
@@ -130,14 +126,6 @@ def whole_directory(path: Path, kind: FolderKind) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _keep_group_and_mode(folder: Path, new: Path) -> None:
-    """Give ``new`` the group and the mode of ``folder``, so that a group's folder stays the group's."""
-    state = folder.stat()
-    with contextlib.suppress(PermissionError):
-        os.chown(new, -1, state.st_gid)
-    new.chmod(stat.S_IMODE(state.st_mode))
 
 
 def _replace(path: Path, temporary: Path) -> None:

@@ -4,8 +4,8 @@ In: a path and the kind of folder a command is to leave there. Out: that folder,
 with nothing touched. torsweep writes only to a path that does not exist, to an empty folder, or to a folder
 with the marker of the same kind: never to a file, a link, a device or another user's folder.
 
-:class:`OutputFolder` and :class:`OutputFile` are parsers for parameters of commands: a path that is forbidden
-is refused while the command line is read, before anything has been read, downloaded or computed.
+:class:`OutputFolder` is a parser for parameters of commands: a path that is forbidden is refused while the
+command line is read, before anything has been read, downloaded or computed.
 
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
 put there: one that holds anything else is not replaced.
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
-_SEARCHED_BYTES = 50_000_000
-"""Bytes of a file that are searched for the signature of who wrote it."""
 _TEMPORARY = re.compile(r"\.torsweep-[a-z0-9_]{8}-.+", re.DOTALL)
 _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
 
@@ -75,7 +73,6 @@ KEYS_FOLDER = FolderKind(
 EXPERIMENT_FILE = "experiment.yaml"
 README_FILE = "README.md"
 PAGE_FILE = "report.html"
-CITATION_FILE = "CITATION.cff"
 SUMS_FILE = "SHA256SUMS"
 """Files of a published result beside its tables, summaries and figures."""
 
@@ -154,16 +151,6 @@ def files_of(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(_files(folder)))
 
 
-def require_file(path: Path, signature: str) -> None:
-    """Raise OutputError unless the file ``path`` does not exist or has ``signature`` in it."""
-    require_plain(path)
-    if _state(path) is None:
-        return
-    with path.open("rb") as file:
-        if signature.encode() not in file.read(_SEARCHED_BYTES):
-            raise OutputError(f"{path}: is a file that torsweep did not write; accepted: a new file")
-
-
 def require_plain(path: Path) -> None:
     """Raise OutputError unless ``path`` does not exist or is a regular file that is not write-protected."""
     state = _state(path)
@@ -187,21 +174,6 @@ class OutputFolder:
         """``value`` as a path. Raises OutputError when it may not be written."""
         path = Path(value)
         require_writable(path, *self.kinds)
-        return path
-
-
-class OutputFile:
-    """A file that the command writes; one that is there has to have ``signature`` in it."""
-
-    __name__ = "file"
-
-    def __init__(self, signature: str) -> None:
-        self.signature = signature
-
-    def __call__(self, value: str | Path) -> Path:
-        """``value`` as a path. Raises OutputError when it may not be written."""
-        path = Path(value)
-        require_file(path, self.signature)
         return path
 
 

@@ -114,7 +114,7 @@ def code_sha256(tor: BuiltTor) -> str:
 
 def read_stamp(stamp: Path) -> str:
     """The build that ``stamp`` names; InputError when it is no stamp."""
-    words = stamp.read_text(encoding="utf-8").split(f"{STAMP} ") if stamp.is_file() else []
+    words = stamp.read_text(encoding="utf-8", errors="replace").split(f"{STAMP} ") if stamp.is_file() else []
     if len(words) != 2:
         raise InputError("names no build of tor", file=stamp, accepted="what `tor build --stamp` wrote")
     return words[1].strip()

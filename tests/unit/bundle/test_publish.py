@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.published_plan import EXPERIMENT, PublishedPlan, copied
 from tests.stamped import stamp
@@ -26,7 +24,7 @@ def test_everything_is_there_with_its_checksum(published):
     listed = {line.split("  ")[1] for line in lines}
     there = {str(file.relative_to(published)) for file in published.rglob("*") if file.is_file()}
     assert listed == there - {"SHA256SUMS", ".torsweep"}
-    assert {"report.html", "CITATION.cff", "tables/streams.parquet"} <= listed
+    assert {"report.html", "tables/streams.parquet"} <= listed
 
 
 def test_provenance_and_readme_say_how_to_make_it_again(published):
@@ -46,28 +44,6 @@ def test_the_same_results_give_the_same_folder(plan, published, tmp_path):
     for file in published.rglob("*"):
         if file.is_file():
             assert (tmp_path / "again" / file.relative_to(published)).read_bytes() == file.read_bytes()
-
-
-def test_authors_and_licence_are_what_the_user_says(plan, tmp_path):
-    plan.publish(tmp_path / "out", ["Ada Lovelace", "Grace Hopper"], "CC-BY-4.0")
-    citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text())
-    assert citation["authors"] == [{"name": "Ada Lovelace"}, {"name": "Grace Hopper"}]
-    assert citation["license"] == "CC-BY-4.0"
-    assert {"cff-version", "message", "title", "authors", "type"} <= citation.keys()
-
-
-def test_a_licence_that_is_none_is_refused(plan, tmp_path):
-    with pytest.raises(InputError, match="is no licence"):
-        plan.publish(tmp_path / "out", licence="free beer")
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_date_is_that_of_the_last_run(plan, tmp_path):
-    dated = copied(plan, tmp_path / "plan")
-    for number, directory in enumerate(dated.runs):
-        os.utime(directory / "provenance.json", (10**9 + number * 86_400, 10**9 + number * 86_400))
-    dated.publish(tmp_path / "out")
-    assert "date-released: '2001-09-26'" in (tmp_path / "out" / "CITATION.cff").read_text()
 
 
 def _unfinished(plan: PublishedPlan) -> str:
@@ -161,7 +137,7 @@ def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(plan, pu
 
 
 def test_nothing_names_a_user_or_a_folder(published):
-    for name in ("provenance.json", "README.md", "CITATION.cff", "report.html"):
+    for name in ("provenance.json", "README.md", "report.html"):
         assert not re.search(rf"/tmp|/home|{re.escape(str(Path.cwd()))}", (published / name).read_text()), (
             name
         )

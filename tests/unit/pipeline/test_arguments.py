@@ -133,12 +133,6 @@ def test_the_content_of_an_imported_table_is_part_of_a_networks_settings(tmp_pat
     assert str(table) in _arguments()._paths.topologies(network)
 
 
-def test_authors_and_licence_are_what_the_user_says():
-    assert (_arguments().authors(None), _arguments().licence(None)) == ([], "")
-    stated = _arguments(authors="Ada Lovelace; G. Hopper", licence="CC-BY-4.0")
-    assert (stated.authors(None), stated.licence(None)) == (["Ada Lovelace", "G. Hopper"], "CC-BY-4.0")
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

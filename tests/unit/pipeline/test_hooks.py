@@ -112,12 +112,11 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     said, _ = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
         "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 20 h 48 min to"
-        " 41 h 36 min on 2 cores, 13.3 GB of memory, 5.9 GB of disk;"
-        " engine=cellsim takes about 4 min"
+        " 41 h 36 min on 2 cores, 13.3 GB of memory, 5.9 GB of disk"
     )
 
 
-def test_an_engine_that_was_asked_for_needs_no_alternative():
+def test_a_run_in_real_time_takes_its_duration_at_most():
     paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
     said, _ = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == (
@@ -134,14 +133,6 @@ def test_finished_runs_say_how_long_the_others_take_as_they_do_in_the_plan_of_a_
     # Ten times the 20 h 48 min that are reckoned.
     assert ": about 208 h 0 min on 2 cores, as 3 finished runs took, 13.3 GB" in said
     assert asked == [("shadow", "paper")]
-
-
-@pytest.mark.parametrize(("key", "value"), [("authors", " ; "), ("licence", "free!")])
-def test_what_only_the_last_steps_need_is_checked_at_the_start(key, value, capsys):
-    with pytest.raises(SystemExit):
-        Paths({key: value})
-    said = capsys.readouterr().err
-    assert f"--config: {key}: " in said and f"got {value!r}" in said
 
 
 def test_a_file_of_the_public_network_is_read_at_the_start(tmp_path, capsys):

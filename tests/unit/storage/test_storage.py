@@ -43,18 +43,6 @@ def test_new_files_and_folders_have_the_modes_of_the_umask(tmp_path, umask):
             assert mode == (0o777 if name == folder else 0o666) & ~umask, name
 
 
-def test_a_folder_keeps_its_group_and_mode_when_it_is_replaced(tmp_path):
-    network = tmp_path / "network"
-    network.mkdir()
-    os.chown(network, -1, os.getegid())
-    network.chmod(0o2775)
-    for _ in range(2):
-        with whole_directory(network, NETWORK_FOLDER) as temporary:
-            (temporary / "tables").mkdir()
-    assert network.stat().st_mode & 0o7777 == 0o2775
-    assert (network / "tables").stat().st_mode & 0o2000
-
-
 def test_a_failure_keeps_the_old_file_and_leaves_nothing_behind(tmp_path):
     path = tmp_path / "table.csv"
     write_text(path, "old")
