@@ -48,6 +48,9 @@ BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
 EXPERIMENTS = experiment_questions()
 OWN = own_experiments()
 
+# Snakefiles that include this one set their default target to it.
+DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
+
 
 report: "rules/captions/workflow.rst"
 
@@ -91,7 +94,7 @@ for name, question in EXPERIMENTS.items():
     rule:
         name:
             name
-        default_target: name == "refill_sweep" and name in OWN
+        default_target: name == DEFAULT_TARGET
         input:
             lambda wildcards, rule=name: paths.targets(rule),
         localrule: True
@@ -102,7 +105,7 @@ for name, question in EXPERIMENTS.items():
 
 
 rule all:
-    default_target: "refill_sweep" not in OWN
+    default_target: DEFAULT_TARGET == "all"
     """The page of each experiment of this folder that has the plan, its figures, and all that they rest on."""
     input:
         lambda wildcards: paths.pages(OWN),

@@ -21,17 +21,20 @@ from latency_statistics import (
     quantiles_ms,
     violations,
 )
+from scipy.optimize import minimize
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import Whereabouts, write_model
 from torsweep.network.latency_import import (
+    HUBER_WIDTH,
+    SHORTEST_US,
+    UNIT_US,
     Coordinates,
     Pairs,
     coordinate_model,
     fit_coordinates,
     measured_pairs,
     model_predictions,
-    place_hosts,
     predicted_us,
 )
 
@@ -101,3 +104,24 @@ def _held_out_hosts(rtt_us: Floats) -> dict:
     measured = rtt_us[np.ix_(new, known[_LANDMARKS:])].ravel()
     judged = Pairs(first.ravel(), second.ravel() + len(new), measured)[np.isfinite(measured)]
     return errors(predicted_us(both, region, model.correction, judged), judged.rtt_us)
+
+
+def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
+    """Coordinates for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks, which do not move."""
+    dimensions = placed.position.shape[1]
+    solutions = []
+    for row in rtt_us:
+        known = np.isfinite(row) & (row > 0)
+        nearest = np.nanargmin(np.where(known, row, np.nan))
+        start = np.append(placed.position[nearest] / UNIT_US + 0.1, np.log(1_000.0))
+        landmarks = Coordinates(placed.position[known], placed.height[known])
+        solutions.append(minimize(_placing_loss, start, args=(landmarks, row[known]), method="L-BFGS-B").x)
+    solved = np.array(solutions)
+    return Coordinates(solved[:, :dimensions] * UNIT_US, np.exp(np.clip(solved[:, dimensions], -20, 15)))
+
+
+def _placing_loss(parameters: Floats, landmarks: Coordinates, rtt_us: Floats) -> float:
+    apart = np.sqrt(((landmarks.position - parameters[:-1] * UNIT_US) ** 2).sum(axis=1))
+    predicted = apart + landmarks.height + np.exp(np.clip(parameters[-1], -20, 15))
+    error = np.log((predicted + SHORTEST_US) / (rtt_us + SHORTEST_US))
+    return float((HUBER_WIDTH**2 * (np.sqrt(1 + (error / HUBER_WIDTH) ** 2) - 1)).sum())

@@ -135,7 +135,7 @@ def doctor_command(
         str | None, typer.Option(help=f"Look at this engine alone: {', '.join(engine_names())}.")
     ] = None,
 ) -> None:
-    """Say which engines can run here, what is missing and how large a network may be."""
+    """Say which engines can run here, what is missing and which networks fit."""
     from rich.console import Console
 
     from torsweep.doctor import REQUIRED, diagnose

@@ -1,4 +1,4 @@
-"""What this machine has for each engine, what it lacks, and how large a network may be.
+"""What this machine has for each engine, what it lacks, and which networks fit.
 
 In: names of engines; the tools on PATH or named by environment variables, this machine, and what each
 engine's ``entry.py`` says that a network takes. Out: a :class:`Diagnosis`, as tables on a terminal.
@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
-from torsweep.config.traffic import CLIENT_GROUPS
 from torsweep.engines.contract import Demand, Engine
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.selection import problems, required_tools
@@ -25,7 +24,6 @@ from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.formats.files import GIB
 from torsweep.home import find_all
 from torsweep.machine import Machine, read_machine
-from torsweep.units import MOST_NODES
 
 SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
 
@@ -34,9 +32,6 @@ LEAST_MAP_COUNT = 65_530
 
 REQUIRED = {name: required_tools(engine) for name, engine in ENGINES.items()}
 """The tools without which an engine cannot run."""
-
-REFERENCE_NETWORK = "paper"
-"""The size in multiples of which the largest network is given."""
 
 
 @dataclass(frozen=True)
@@ -75,46 +70,17 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
     ]
 
 
-def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tuple[float, str]:
-    """How many times ``network`` the machine holds in ``engine``, to a hundredth, and what allows no more.
-
-    Every kind of host grows alike, up to the largest network there can be.
-    """
-    low, high = 0, 100
-    while not _lacking(engine, network, high, machine):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _lacking(engine, network, middle, machine) else (middle, high)
-    return low / 100, _lacking(engine, network, high, machine)
-
-
-def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
-    """The first resource that a network of ``hundredths`` of the size would lack; empty when it fits."""
-    clients = (f"{group}_clients" for group in CLIENT_GROUPS)
-    counts = ("relays", *clients, "servers", "authorities")
-    sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
-    grown = network.model_copy(update=sizes)
-    if grown.host_count > MOST_NODES:
-        return f"{MOST_NODES:,} hosts are the most"
-    return next((short.name for short in shortfalls(find_engine(engine).demand(grown), machine)), "")
-
-
 @dataclass(frozen=True)
 class Outlook:
     """Whether an engine can run here.
 
     ``problems`` keep it from running; ``networks`` says of each network configuration what keeps it from
-    running, empty where nothing does; ``scale`` is the largest network as a multiple of
-    :data:`REFERENCE_NETWORK`, None without that network to compare with, and ``bound`` is the limit that
-    allows no more. ``trial`` is what a trial shows of this machine and no version tells.
+    running, empty where nothing does. ``trial`` is what a trial shows of this machine and no version tells.
     """
 
     engine: str
     problems: tuple[str, ...]
     networks: Mapping[str, str]
-    scale: float | None
-    bound: str
     trial: str
 
     @property
@@ -124,7 +90,7 @@ class Outlook:
 
 
 def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
-    """The networks that ``engine`` could run on ``machine``: of ``networks``, and larger ones."""
+    """Which of ``networks`` the ``engine`` could run on ``machine``."""
     shortfalls_of = {}
     for name, network in networks.items():
         lacking = shortfalls(find_engine(engine).demand(network), machine)
@@ -132,10 +98,8 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
             f"{short.amount(short.needs)} needed, {short.amount(short.has)} here; {short.remedy}"
             for short in lacking
         )
-    reference = networks.get(REFERENCE_NETWORK)
-    scale, bound = largest_scale(engine, reference, machine) if reference is not None else (None, "")
     problems_here = tuple(str(problem) for problem in problems(find_engine(engine)))
-    return Outlook(engine, problems_here, shortfalls_of, scale, bound, _trial(find_engine(engine)))
+    return Outlook(engine, problems_here, shortfalls_of, _trial(find_engine(engine)))
 
 
 def _trial(engine: Engine) -> str:
@@ -260,15 +224,11 @@ def _machine_table(machine: Machine) -> Table:
 def _engine_table(outlooks: Sequence[Outlook]) -> Table:
     def row(outlook: Outlook) -> tuple[str | Text, ...]:
         if not outlook.can_run:
-            return outlook.engine, _coloured("no", False), "–", "–"
+            return outlook.engine, _coloured("no", False), "–"
         fitting = ", ".join(name for name, lacking in outlook.networks.items() if not lacking)
-        scale = "unknown"
-        if outlook.scale is not None:
-            scale = f"{outlook.scale:.1f} × {REFERENCE_NETWORK}: {outlook.bound}"
-        return outlook.engine, _coloured("yes", True), fitting, scale
+        return outlook.engine, _coloured("yes", True), fitting
 
-    headers = ("engine", "can run", "configurations that fit", "largest network")
-    return _table(headers, map(row, outlooks))
+    return _table(("engine", "can run", "configurations that fit"), map(row, outlooks))
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.doctor import known_networks, largest_scale, outlook, shortfalls
+from torsweep.doctor import known_networks, outlook, shortfalls
 from torsweep.engines.cellsim import entry as cellsim
 from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
@@ -71,26 +71,8 @@ def test_a_limit_that_is_not_known_binds_nothing(paper: NetworkConfig) -> None:
     assert shortfalls(shadow.demand(paper), unknown) == []
 
 
-def test_the_largest_network_just_fits(paper: NetworkConfig) -> None:
-    scale, bound = largest_scale("shadow", paper, ROOMY)
-    per_network = shadow.demand(paper).memory_bytes
-    assert scale == pytest.approx(ROOMY.available_bytes / per_network, rel=0.02)
-    assert bound == "bytes of memory"
-    assert largest_scale("shadow", paper, replace(ROOMY, open_files=200))[1] == "open files"
-
-
-def test_no_network_is_larger_than_the_largest_there_can_be(paper: NetworkConfig) -> None:
-    scale, bound = largest_scale("cellsim", paper, replace(ROOMY, available_bytes=None))
-    assert scale == pytest.approx(1_000_000 / paper.host_count, abs=0.02)
-    assert "1,000,000 hosts" in bound
-
-
 def test_an_outlook_says_which_configurations_do_not_fit(paper: NetworkConfig) -> None:
     found = outlook("shadow", replace(ROOMY, available_bytes=2 * 10**9), known_networks(NETWORKS))
     assert found.networks["ci"] == ""
     needed = shadow.demand(paper).memory_bytes / 2**30
     assert f"{needed:.1f} GiB of memory needed, 1.9 GiB of memory here" in found.networks["paper"]
-
-
-def test_without_the_reference_there_is_no_largest_network() -> None:
-    assert outlook("cellsim", ROOMY, {}).scale is None

@@ -111,8 +111,8 @@ FIT_DIMENSIONS = 5
 _ITERATIONS = 300
 _MOST_FITTED_PAIRS = 300_000
 """A random part of larger matrices is enough to place their hosts."""
-_HUBER_WIDTH = 0.3
-_SHORTEST_US = 1_000.0
+HUBER_WIDTH = 0.3
+SHORTEST_US = 1_000.0
 """Added to both sides of the ratio in the loss: below a millisecond relative errors mean nothing."""
 _RESIDUAL_BINS = 16
 _RESIDUAL_POINTS = 101
@@ -170,10 +170,10 @@ def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = FIT_DIMENSIO
         options={"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS},
     )
     split = hosts * dimensions
-    return Coordinates(solved.x[:split].reshape(hosts, dimensions) * _UNIT_US, np.exp(solved.x[split:]))
+    return Coordinates(solved.x[:split].reshape(hosts, dimensions) * UNIT_US, np.exp(solved.x[split:]))
 
 
-_UNIT_US = 1_000.0
+UNIT_US = 1_000.0
 """Positions are fitted in milliseconds and heights as logarithms: steps of like size for the solver."""
 
 
@@ -189,49 +189,28 @@ def loss_and_slope(parameters: Floats, hosts: int, dimensions: int, pairs: Pairs
     first, second = pairs.first, pairs.second
     apart = position[first] - position[second]
     distance = np.sqrt((apart**2).sum(axis=1) + 1e-4)
-    predicted = distance * _UNIT_US + height[first] + height[second] + _SHORTEST_US
-    error = np.log(predicted / (pairs.rtt_us + _SHORTEST_US))
-    softened = np.sqrt(1 + (error / _HUBER_WIDTH) ** 2)
+    predicted = distance * UNIT_US + height[first] + height[second] + SHORTEST_US
+    error = np.log(predicted / (pairs.rtt_us + SHORTEST_US))
+    softened = np.sqrt(1 + (error / HUBER_WIDTH) ** 2)
     slope = error / softened / predicted
-    pull = apart * (slope * _UNIT_US / distance)[:, None]
+    pull = apart * (slope * UNIT_US / distance)[:, None]
     by_position = np.stack(
         [np.bincount(first, axis, hosts) - np.bincount(second, axis, hosts) for axis in pull.T], axis=1
     )
     by_height = (np.bincount(first, slope, hosts) + np.bincount(second, slope, hosts)) * height
-    loss = float((_HUBER_WIDTH**2 * (softened - 1)).sum())
+    loss = float((HUBER_WIDTH**2 * (softened - 1)).sum())
     return loss, np.concatenate([by_position.ravel(), by_height])
 
 
 def classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
     """Torgerson's embedding in milliseconds; gaps become the median, the longest hundredth is cut."""
-    filled = np.where(np.isfinite(rtt_us), rtt_us, np.nanmedian(rtt_us)) / _UNIT_US
+    filled = np.where(np.isfinite(rtt_us), rtt_us, np.nanmedian(rtt_us)) / UNIT_US
     squared = np.minimum(filled, np.percentile(filled, 99)) ** 2
     centre = np.eye(len(squared)) - 1 / len(squared)
     values, vectors = np.linalg.eigh(-0.5 * centre @ squared @ centre)
     spread = vectors[:, -dimensions:] * np.sqrt(np.maximum(values[-dimensions:], 1.0))
     # Hosts with equal rows would start, and stay, on one point, where distance has no slope.
     return spread + np.random.default_rng(0).normal(0, 1, spread.shape)
-
-
-def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
-    """Coordinates for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks, which do not move."""
-    dimensions = placed.position.shape[1]
-    solutions = []
-    for row in rtt_us:
-        known = np.isfinite(row) & (row > 0)
-        nearest = np.nanargmin(np.where(known, row, np.nan))
-        start = np.append(placed.position[nearest] / _UNIT_US + 0.1, np.log(1_000.0))
-        landmarks = Coordinates(placed.position[known], placed.height[known])
-        solutions.append(minimize(_placing_loss, start, args=(landmarks, row[known]), method="L-BFGS-B").x)
-    solved = np.array(solutions)
-    return Coordinates(solved[:, :dimensions] * _UNIT_US, np.exp(np.clip(solved[:, dimensions], -20, 15)))
-
-
-def _placing_loss(parameters: Floats, landmarks: Coordinates, rtt_us: Floats) -> float:
-    apart = np.sqrt(((landmarks.position - parameters[:-1] * _UNIT_US) ** 2).sum(axis=1))
-    predicted = apart + landmarks.height + np.exp(np.clip(parameters[-1], -20, 15))
-    error = np.log((predicted + _SHORTEST_US) / (rtt_us + _SHORTEST_US))
-    return float((_HUBER_WIDTH**2 * (np.sqrt(1 + (error / _HUBER_WIDTH) ** 2) - 1)).sum())
 
 
 def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:

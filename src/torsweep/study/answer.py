@@ -2,8 +2,8 @@
 
 In: the summary of a study. Out: on a terminal, a sentence for each kind of client, and a table of the
 measures behind it: change, interval, verdict, and which change so many networks can show.
-:class:`ComparisonAnswer`: the sentence, the table, and in what it was found: both tors, networks, machine,
-the command, and how far runs of one tor are apart by chance.
+:class:`ComparisonAnswer`: the sentence, the table, and in what it was found: both tors, networks, machine and
+the command.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,13 @@ from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims import Claim
 from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.comparison import MIXED, OPEN, WORSE, Comparison, KindVerdict, comparison
-from torsweep.stats.comparison_rows import MEASURES_HEADER, SHOWN, Row, short_name
-from torsweep.stats.inference.planning import POWER, basis, size_text
+from torsweep.stats.comparison_rows import MEASURES_HEADER, SHOWN, Row
+from torsweep.stats.inference.planning import POWER, size_text
 from torsweep.stats.measures.summary import MEASURE_DIFFERENCES
 from torsweep.stats.text import change_text
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
-from torsweep.study.workload import Workload, measure_name
+from torsweep.study.workload import Workload
 from torsweep.units import SECOND_NS, counted, rounded_duration
 
 COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak memory"}
@@ -42,9 +41,6 @@ COSTS = {"processor_time_total": "processor time", "peak_memory_total": "peak me
 
 ROOM, LEAST_ROWS = 10, 2
 """Lines on a terminal for sentences and rows of the table, and the fewest rows."""
-
-WIDE = 110
-"""Letters of a line that has room for all of a row."""
 
 CAN_SHOW = f"can show ({100 * POWER:.0f} %)"
 
@@ -73,7 +69,7 @@ def print_verdict(
         where = f"{claims_file.engine}, {over}"
     console.print(Text("\n".join([about, where, *said.sentences])), soft_wrap=True)
     rows = said.main_numbers[: max(ROOM - len(said.sentences), LEAST_ROWS)]
-    console.print(measures_table(rows, narrow=console.width < WIDE))
+    console.print(measures_table(rows))
     rest = len(said.rows) - len(rows)
     more = [f"{said.notes[1]} The page has {counted(rest, 'more measure')}." if rest else said.notes[1]]
     console.print(Text("\n".join([*more, *costs_of(summary)])), soft_wrap=True)
@@ -119,30 +115,16 @@ def can_show_text(row: Row) -> str:
     return ", ".join(sizes[:2]) or "–"
 
 
-def measures_table(rows: Iterable[Row], narrow: bool = False) -> Table:
-    """A row for each measure: its change, the interval, the verdict, and what can be shown.
-
-    Where it has to be ``narrow``, kinds of client are above their measures, and milliseconds, the unit of
-    intervals and what more networks can show are left out.
-    """
+def measures_table(rows: Iterable[Row]) -> Table:
+    """A row for each measure: its change, the interval, the verdict, and what can be shown."""
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for name in MEASURES_HEADER:
         in_the_middle = name in ("change", "interval")
-        whole = name in ("measure", "interval")
-        table.add_column(name, justify="right" if in_the_middle else "left", no_wrap=whole)
-    table.add_column("can show" if narrow else CAN_SHOW)
-    for kind, of_kind in groupby(rows, key=lambda row: row.kind):
-        if narrow:
-            table.add_row(Text(short_name(kind), style="bold"))
-        for row in of_kind:
-            measure, change, bounds, verdict = row.cells
-            able = can_show_text(row)
-            if narrow:
-                measure, change = row.label, change.partition(" (")[0]
-                bounds, able = bounds.partition("] ")[0], able.partition(",")[0]
-                bounds += "]" if bounds.startswith("[") else ""
-            coloured = Text(verdict, style=COLOURS[row.verdict])
-            table.add_row(measure, change, bounds, coloured, able)
+        table.add_column(name, justify="right" if in_the_middle else "left")
+    table.add_column(CAN_SHOW)
+    for row in rows:
+        *cells, verdict = row.cells
+        table.add_row(*cells, Text(verdict, style=COLOURS[row.verdict]), can_show_text(row))
     return table
 
 
@@ -220,8 +202,6 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
     yield "networks", f"{where}, {play.engine}, era {experiment.era}, {measured} measured"
     if machine := runs["candidate"].get("machine"):
         yield "machine", f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}"
-    if chance := _chance(plan):
-        yield "by chance alone", chance
     if costs := costs_of(plan.play.summary):
         yield "cost", "; ".join(costs)
     if plan.blind:
@@ -247,20 +227,6 @@ def _side(plan: Workload, variant: Variant) -> str:
     parts += [f"commit {entry['revision']}"] if "revision" in entry else []
     parts += [f"with {Path(patch).name}" for patch in entry.get("patches", ())]
     return ", ".join(parts)
-
-
-def _chance(plan: Workload) -> str:
-    """How far two runs of one tor are apart, where that is known; empty where it is not."""
-    experiment = plan.experiment
-    found = plan.shown(max(2, len(experiment.seeds)))
-    if not found:
-        return ""
-    sizes = ", ".join(
-        f"{size_text(math.expm1(row.log_ratio_sd))} ({measure_name(*measure)})"
-        for measure, (_, row) in found.items()
-    )
-    bases = dict.fromkeys(basis(row, plan.play.engine, experiment.pairing) for _, row in found.values())
-    return f"two runs of one tor differ by {sizes} (standard deviation, same download), {'; '.join(bases)}"
 
 
 def _kind(kind: KindVerdict) -> dict[str, object]:

@@ -208,7 +208,6 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
     """Play what is ``prepared``; or print its plan, and return None."""
     from torsweep.engines.selection import lacking, require_engine
     from torsweep.pipeline.checks import require_fitting_networks
-    from torsweep.study.request import better_spent
     from torsweep.study.workload import Workload, plan_lines, require_options, share_builds
     from torsweep.tor.build import require_buildable
 
@@ -222,8 +221,6 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
         if lack := lacking(play.engine, builds=False):
             typer.echo(f"torsweep: {play.engine} cannot run here: {lack}", err=True)
         typer.echo("\n".join([prepared.about, *plan_lines(plan, why)]))
-        if better := better_spent(plan, len(plan.experiment.seeds)):
-            typer.echo(f"better    {better}")
         return None
     require_engine(play.engine)
     require_buildable(plan.missing)
@@ -279,7 +276,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     from torsweep.stats.claims import claims_of
     from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of, print_verdict
-    from torsweep.study.request import better_spent, next_line
+    from torsweep.study.request import next_line
 
     play, experiment = plan.play, plan.experiment
     tornets = play.study.tornets
@@ -292,8 +289,6 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
         typer.echo(f"blind to  {plan.blind}", err=as_json)
     if said.step is not None:
         typer.echo(f"next: {next_line(plan, said.step)}", err=as_json)
-        if better := better_spent(plan, len(said.networks)):
-            typer.echo(f"      {better}", err=as_json)
     answer = answer_of(plan, said, about)
     typer.echo(f"page: {play.page}\nto paste: {answer.write(play.page)}", err=as_json)
     if as_json:

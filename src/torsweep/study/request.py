@@ -15,7 +15,7 @@ import re
 import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +30,7 @@ from torsweep.study.effect import choose_pairing, require_effect
 from torsweep.study.play import Play
 from torsweep.study.tor_change import Sides, read_change
 from torsweep.study.venue import choose_venue, read_tornets
-from torsweep.study.workload import MOST_PROMISED, SIDES, Workload
+from torsweep.study.workload import SIDES, Workload
 from torsweep.units import NANOSECONDS_PER, SECOND_NS, parse_quantity, rounded_duration
 
 NETWORKS, WITHIN, SHOWS = "--networks", "--within", "--shows"
@@ -134,29 +134,6 @@ def next_line(plan: Workload, step: NextStep) -> str:
     """A line on the cost of more networks and on what they would show."""
     seconds = plan.seconds(step.networks, SIDES * len(plan.experiment.seeds))
     return step.text(f"about {rounded_duration(seconds)}")
-
-
-def better_spent(plan: Workload, networks: int) -> str:
-    """Another measured time that shows a clearly smaller change in as much time; empty if none is known."""
-    size, seconds = plan.smallest_shown(networks), plan.seconds(networks)
-    found = [(size * CLEARLY, 0, 0)] if size is not None else []
-    for measured_s in plan.known_times_s if found else []:
-        study = plan.play.study
-        document = {**study.document, "measured": f"{measured_s} s", "precision": {}}
-        other = Workload(replace(plan.play, study=replace(study, document=document)))
-        number = _number(Goal(WITHIN, "", seconds), other)
-        if number is not None:
-            found.append((_size(other, number), number, measured_s))
-    best, number, measured_s = min(found, default=(0.0, 0, 0))
-    if not number or size is None:
-        return ""
-    instead = f"{number} networks measured for {rounded_duration(measured_s)} would show"
-    otherwise = f"show {size_text(size)}" if size <= MOST_PROMISED else "promise nothing"
-    return f"{instead} {size_text(best)} in the time in which {networks} {otherwise}"
-
-
-CLEARLY = 0.9
-"""Below this part of a change, one that is shown is clearly smaller."""
 
 
 def _out_of_reach(goal: Goal, plans: list[Workload]) -> InputError:

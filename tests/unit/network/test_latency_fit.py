@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,6 @@ from torsweep.network.latency_import import (
     fit_coordinates,
     measured_pairs,
     model_predictions,
-    place_hosts,
 )
 from torsweep.network.latency_matrix import summarise, triangle_violations
 
@@ -41,7 +43,11 @@ def test_a_matrix_of_coordinates_is_found_again(truth: tuple[Coordinates, Floats
     assert np.median(np.abs(predicted / pairs.rtt_us[held] - 1)) < 0.01
 
 
-def test_new_hosts_are_placed_by_landmarks(truth: tuple[Coordinates, Floats]) -> None:
+def test_new_hosts_are_placed_by_landmarks(
+    truth: tuple[Coordinates, Floats], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "topologies")
+    place_hosts = importlib.import_module("measured_latency").place_hosts
     hosts, rtt_us = truth
     landmarks = Coordinates(hosts.position[:20], hosts.height[:20])
     placed = place_hosts(landmarks, rtt_us[20:24, :20])

@@ -215,13 +215,12 @@ def test_a_plan_has_at_most_ten_lines_and_an_answer_twenty(torsweep, stand_ins, 
     verdicts[0] = replace(groups[0], comparisons=(far_out, *rest))
     monkeypatch.setattr(answer, "read_claims", lambda summary: claims_file_of(*verdicts))
     monkeypatch.setattr(answer, "costs_of", lambda summary: ["Relays: processor time +2.5 % [−1.0, +6.0]"])
-    monkeypatch.setattr(request, "better_spent", lambda *plan: "16 networks would show less")
     _, out, _ = torsweep(*ASKED)
     assert "more measures" in out and "Far from the others: network 1 (" in out
     assert len(out.splitlines()) <= 20, out
     monkeypatch.setattr(workload.Workload, "too_short", ["5 MiB, last byte"])
     _, out, _ = torsweep(*ASKED[:-1], "eight_relays", "--dry-run")
-    assert len(out.splitlines()) == 10, out
+    assert len(out.splitlines()) <= 10, out
 
 
 def test_what_was_decided_is_said(torsweep, repository):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +16,7 @@ from torsweep.stats.claims.change import AnyChange, same_download_confidence
 from torsweep.stats.inference.interim import FIRST_SHARE, Design
 from torsweep.stats.inference.moderation import EFFECT_VARIES
 from torsweep.stats.inference.planning import POWER, Spread, size_text, smallest_shown
-from torsweep.study import request, workload
-from torsweep.study.request import better_spent
+from torsweep.study import workload
 from torsweep.study.workload import Workload, expected_lines
 
 ROWS = """\
@@ -112,40 +109,6 @@ def test_what_a_plan_promises_comes_out() -> None:
         values = effect + spread * draw.normal(size=8)
         shown += Design().look(8).interval(values, confidence).low > 0
     assert shown / 500 == pytest.approx(POWER, abs=0.05)
-
-
-def test_a_budget_is_told_where_it_would_be_better_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A measured minute takes half the time of two, and its spread here is the same."""
-    costs = {60: 60.0, 120: 120.0}
-    sizes = {60: 0.1, 120: 0.1}
-
-    class StandIn:
-        known_times_s = (60, 120)
-
-        def __init__(self, play: SimpleNamespace) -> None:
-            self.play = play
-            self.measured_s = int(play.study.document["measured"].split()[0])
-
-        def seconds(self, networks: int) -> float:
-            return networks * costs[self.measured_s]
-
-        def smallest_shown(self, networks: int) -> float:
-            return sizes[self.measured_s] / networks**0.5
-
-    @dataclass(frozen=True)
-    class Holder:
-        study: Any = None
-        document: Any = None
-
-    def told() -> str:
-        holder = Holder(study=Holder(document={"measured": "120 s"}))
-        return better_spent(StandIn(holder), 4)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(request, "Workload", StandIn)
-    instead = "8 networks measured for 1 min would show 3.5 %"
-    assert told() == f"{instead} in the time in which 4 show 5.0 %"
-    sizes[60] = 0.14
-    assert told() == "", "as sharp as it is"
 
 
 def test_finished_runs_say_how_long_a_run_takes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
