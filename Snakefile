@@ -48,9 +48,6 @@ BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
 EXPERIMENTS = experiment_questions()
 OWN = own_experiments()
 
-# Snakefiles that include this one set their default target to it.
-DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
-
 
 report: "rules/captions/workflow.rst"
 
@@ -94,7 +91,6 @@ for name, question in EXPERIMENTS.items():
     rule:
         name:
             name
-        default_target: name == DEFAULT_TARGET
         input:
             lambda wildcards, rule=name: paths.targets(rule),
         localrule: True
@@ -105,7 +101,6 @@ for name, question in EXPERIMENTS.items():
 
 
 rule all:
-    default_target: DEFAULT_TARGET == "all"
     """The page of each experiment of this folder that has the plan, its figures, and all that they rest on."""
     input:
         lambda wildcards: paths.pages(OWN),
@@ -130,3 +125,8 @@ rule publish:
     localrule: True
     message:
         "publish"
+
+
+# Snakefiles that include this one set it again.
+DEFAULT_TARGET = "refill_sweep" if "refill_sweep" in OWN else "all"
+workflow.default_target = DEFAULT_TARGET
