@@ -43,9 +43,6 @@ from torsweep.study.new import shared_texts
 from torsweep.study.portable import portable_experiment, portable_network, repeat_command, repeat_overrides
 from torsweep.tor.repository import Commit, archive
 
-MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
-"""The most bytes of a page with its pictures, and of its head up to the title."""
-
 
 @dataclass(frozen=True)
 class Sources:
@@ -111,18 +108,13 @@ def _require_one_plan(sources: Sources, origin: Provenance) -> None:
 
 
 def _require_of_plan(sources: Sources, experiment: Experiment, origin: Provenance) -> None:
-    """InputError unless experiment, figures and page are those of the plan whose tables are ``origin``'s."""
+    """InputError unless experiment and figures are those of the plan whose tables are ``origin``'s."""
     if experiment.name != origin.experiment:
         problem, accepted = "is another experiment", origin.experiment
         raise InputError(problem, file=sources.experiment, value=experiment.name, accepted=accepted)
     for figure in (sources.figures / f"{name}.png" for name in experiment.figures):
         if not figure.is_file():
             raise InputError("no such figure", file=figure, accepted="the plan's figures")
-    start = read_bytes(sources.page, MOST_PAGE_BYTES)[:MOST_HEAD_BYTES].decode(errors="replace")
-    plan = f"{origin.experiment}, plan {origin.plan}"
-    if f'<meta name="plan" content="{plan}">' not in start:
-        accepted = f"the page of {plan}"
-        raise InputError("is not the plan's page", file=sources.page, accepted=accepted)
 
 
 def _provenance(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
@@ -22,38 +22,10 @@ MOST_REPLICATES = 1000
 
 Seeds = TypeVar("Seeds", range, list[int])
 
-_ACCEPTED = f"a whole number from 1 to {MOST_REPLICATES}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_REPLICATES
-
-
-def _number_or_levels(value: object) -> object:
-    if not isinstance(value, Mapping):
-        if not _is_number(value):
-            raise ValueError(f"expected {_ACCEPTED}")
-        return value
-    numbers = next(iter(value.values()), None) if len(value) == 1 else None
-    if not isinstance(numbers, Mapping) or not numbers or not all(map(_is_number, numbers.values())):
-        raise ValueError(f"expected {_ACCEPTED}, or one {{knob: {{level: whole number}}}}")
-    return value
-
-
 Number = Annotated[int, Field(strict=True, ge=1, le=MOST_REPLICATES)]
-_NUMBER_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES}
-_LEVELS_SCHEMA = {
-    "type": "object",
-    "additionalProperties": {"type": "object", "additionalProperties": _NUMBER_SCHEMA, "minProperties": 1},
-    "minProperties": 1,
-    "maxProperties": 1,
-}
 
-ReplicatesByLevel = Annotated[
-    Number | Mapping[str, Mapping[Level, Number]],
-    BeforeValidator(_number_or_levels),
-    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, _LEVELS_SCHEMA]}),
-]
+_OfLevels = Annotated[Mapping[Level, Number], Field(min_length=1)]
+ReplicatesByLevel = Number | Annotated[Mapping[str, _OfLevels], Field(min_length=1, max_length=1)]
 """A number of networks, or ``{knob: {level: number}}``: one for each level of a knob."""
 
 SAME_FOR_ALL: Mapping[str, Mapping[str, int]] = MappingProxyType({})
@@ -87,7 +59,8 @@ def check_levels(
                 )
             for level in knobs[knob]:
                 if level not in numbers:
-                    raise RefusedValue("missing key", key=f"replicates.{knob}.{level}", accepted=_ACCEPTED)
+                    accepted = f"a whole number from 1 to {MOST_REPLICATES}"
+                    raise RefusedValue("missing key", key=f"replicates.{knob}.{level}", accepted=accepted)
 
 
 NO_DIFFERENCE_BELOW = 0.05

@@ -82,16 +82,10 @@ def _no_figures(plan: PublishedPlan) -> str:
     return "figures/ttfb_cdf.png: no such figure"
 
 
-def _page_of_another_plan(plan: PublishedPlan) -> str:
-    plan.page.write_text(plan.page.read_text().replace(', plan main"', ', plan aligned_phases"'))
-    return "refill_sweep.html: is not the plan's page"
-
-
 @pytest.mark.parametrize(
     "damage",
     [
         _no_figures,
-        _page_of_another_plan,
         _unfinished,
         _damaged_run,
         _network_sampled_anew,
