@@ -26,7 +26,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from torsweep.config.knob import ALL_MARKS, Mark
-from torsweep.config.knobs import CONSENSUS, KNOBS
+from torsweep.config.knobs import CONSENSUS, KNOBS, NETWORK
 from torsweep.engines.registry import find_kind
 from torsweep.runsets.plan_tables import SOURCE
 from torsweep.storage import whole_file, write_text
@@ -110,7 +110,7 @@ def knob_name(knob: str) -> str:
     """``knob`` as the title of a legend: ``Refill interval``; a consensus parameter keeps its name."""
     if knob.startswith(CONSENSUS):
         return knob.removeprefix(CONSENSUS)
-    text = knob.replace("_", " ").replace("ewma", "EWMA")
+    text = knob.removeprefix(NETWORK).replace("_", " ").replace("ewma", "EWMA")
     return text[0].upper() + text[1:]
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import level_name, marks, named
+from plotting.drawing.palette import knob_name, level_name, marks, named
 from torsweep.config.knobs import KNOBS
 
 
@@ -70,3 +70,16 @@ def test_a_level_is_called_by_the_name_that_it_was_given() -> None:
     with named({"a_1": "A_1 on role=relay"}):
         assert level_name("a_1") == "A_1 on role=relay"
     assert level_name("a_1") == "a 1"
+
+
+@pytest.mark.parametrize(
+    ("knob", "name"),
+    [
+        ("refill_interval", "Refill interval"),
+        ("network.relay_values", "Relay values"),
+        ("consensus.cc_alg", "cc_alg"),
+        ("ewma_halflife", "EWMA halflife"),
+    ],
+)
+def test_a_knob_is_named_as_a_reader_would_write_it(knob, name):
+    assert knob_name(knob) == name
