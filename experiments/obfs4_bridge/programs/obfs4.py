@@ -4,12 +4,14 @@ obfs4.py bridge CONTROL_PORT ADDRESS
 obfs4.py client CONTROL_PORT ADDRESS
 """
 
+import shutil
 import socket
 import sys
 import time
 
+PROXY = shutil.which("obfs4proxy")
 PORT = 4455
-"""The keys of the bridge are no secret, so that its certificate can stand here."""
+# The keys of the bridge are no secret, so that its certificate can stand here.
 KEYS = f"node-id={'01' * 20} private-key={'02' * 32} drbg-seed={'03' * 24}"
 CERTIFICATE = "AQEBAQEBAQEBAQEBAQEBAQEBAQHOjTrRzLYz7HtwwXgUpcduzQKWhQUNNEdFugWHDlh9WQ"
 
@@ -25,7 +27,7 @@ def bridge(address):
         "CircuitPadding": "1",
         "Address": address,
         "ORPort": "9001 IPv4Only",
-        "ServerTransportPlugin": "obfs4 exec /usr/bin/obfs4proxy",
+        "ServerTransportPlugin": f"obfs4 exec {PROXY}",
         "ServerTransportListenAddr": f"obfs4 {address}:{PORT}",
         "ServerTransportOptions": f"obfs4 {KEYS}",
     }
@@ -34,7 +36,7 @@ def bridge(address):
 def client(address):
     """What has a tor take that bridge as its guard."""
     return {
-        "ClientTransportPlugin": "obfs4 exec /usr/bin/obfs4proxy",
+        "ClientTransportPlugin": f"obfs4 exec {PROXY}",
         "Bridge": f"obfs4 {address}:{PORT} cert={CERTIFICATE} iat-mode=0",
         "UseBridges": "1",
         # Clients that measure choose a guard anew for each circuit: bridges are entry guards.
@@ -51,6 +53,8 @@ def say(control, line):
         sys.exit(f"tor answers to {line}: {answer}")
 
 
+if PROXY is None:
+    sys.exit("obfs4proxy: not on PATH; Debian has it in the package of this name")
 role, port, address = sys.argv[1:]
 options = {"bridge": bridge, "client": client}[role](address)
 with socket.create_connection(("127.0.0.1", int(port))) as connection, connection.makefile("rw") as control:
