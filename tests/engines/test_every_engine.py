@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
+from torsweep.config.tracing import Tracing
 from torsweep.engines.contract import engine_names
 from torsweep.engines.registry import ENGINES, find_engine
 from torsweep.engines.run_spec import UserLines, UserOptions, read_run, write_run
@@ -117,7 +118,7 @@ def _log(run: Path, host: str) -> str:
     "engine",
     [pytest.param(name, marks=MARKS.get(name, ())) for name, one in ENGINES.items() if one.runs_tor],
 )
-def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
+def test_hosts_run_builds_of_their_own_are_told_what_the_user_gives_and_have_their_packets_kept(
     request, tmp_path, monkeypatch, engine
 ):
     kind = require_engine(request, engine)
@@ -128,7 +129,15 @@ def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
         torrc=(UserLines(lines={"KISTSchedRunInterval": "5 msec"}, hosts=("relay3",)),),
         consensus={"cc_alg": 0, "of_mine": 77},
     )
-    update = {"tor_build": usual.version, "other_builds": {other.version: ("relay2",)}, "given": given}
+    update: dict[str, object] = {
+        "tor_build": usual.version,
+        "other_builds": {other.version: ("relay2",)},
+        "given": given,
+    }
+    # A minimal Debian has no tcpdump, which the emulation takes packets with.
+    packets = ("relay2",) if kind != "emulation" or shutil.which("tcpdump") else ()
+    if packets:
+        update["tracing"] = Tracing(packets=packets)
     write_run(read_run(folder).model_copy(update=update), folder)
     monkeypatch.chdir(tmp_path)
     rest = find_engine(engine).command.split()[1:]
@@ -148,3 +157,8 @@ def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
     versions = {host: _log(folder, host) for host in chain_scenario.HOSTS}
     assert f"Tor {other.provenance['version']} " in versions.pop("relay2")
     assert all(f"Tor {usual.provenance['version']} " in log for log in versions.values())
+    for host in packets:
+        assert list(provenance["programs"]) == [f"{host}/eth0.pcap"]
+        capture = (folder / "programs" / host / "eth0.pcap").read_bytes()
+        assert capture[:4] == bytes.fromhex("d4c3b2a1")
+        assert len(capture) > 100_000
