@@ -26,7 +26,19 @@ from torsweep.storage.folders import (
 )
 from torsweep.tor import TOOLS
 
-config_app = typer.Typer(help="Check configuration files.", no_args_is_help=True)
+config_app = typer.Typer(help="Check configuration files and list the knobs.", no_args_is_help=True)
+
+
+@config_app.command("knobs")
+def knobs_command() -> None:
+    """List the knobs: what each changes, the levels it accepts, its level in each era."""
+    from torsweep.config.eras import ERAS
+    from torsweep.config.knobs import KNOBS
+
+    for knob in KNOBS.values():
+        typer.echo(f"{knob.name}\n  {knob.meaning}\n  accepted: {knob.levels.accepted}")
+        if knob.of_tor:
+            typer.echo("  " + "; ".join(f"{era}: {knob.usual_in(era)}" for era in ERAS))
 
 
 @config_app.command("check")

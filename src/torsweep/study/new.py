@@ -29,7 +29,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _FOR_A_MODEL = {
     r"Two values of one line of torrc": "Two levels of a knob",
     r"Change `options` below": "Change `knobs` below",
-    r"(?s)# Bundles of options.*?(?=knobs:)": "# docs/reference/knobs.md lists the knobs and their levels.\n",
+    r"(?s)# Bundles of options.*?(?=knobs:)": "# `torsweep config knobs` lists the knobs and their levels.\n",
     r"options: \[slow, fast\]": "scheduler: [kist_10ms, kist_2ms]",
     r"options: slow": "scheduler: kist_10ms",
     r"knob: options": "knob: scheduler",
@@ -49,11 +49,23 @@ def new_study(folder: Path, experiment_name: str, engine: str | None = None) -> 
         raise OutputError(
             f"{folder}: is inside the checkout of torsweep; accepted: a new folder outside of it"
         )
-    require_experiment_name(experiment_name)
-    if folder.is_dir() and (held := files_of(folder)):
-        raise OutputError(f"{folder}: holds {held[0]}; accepted: a new or empty folder")
+    if folder.is_dir() and (held := _held(folder, experiment_name)):
+        raise OutputError(f"{folder}: holds {held}; accepted: a new or empty folder")
     text = (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8")
     write_study(folder, experiment_name, text if engine is None else _example_for(text, engine))
+
+
+def _held(folder: Path, experiment_name: str) -> str:
+    """The first file in ``folder`` that a command which ended early has not left; empty for none."""
+    require_experiment_name(experiment_name)
+    ours = _texts(folder.resolve().name, experiment_name)
+    others = (name for name in files_of(folder) if not _is_left(folder / name, ours.get(name)))
+    return next(others, "")
+
+
+def _is_left(path: Path, text: str | None) -> bool:
+    """Whether ``path`` is a folder for the experiment, which is written last, or has ``text`` in it."""
+    return path.is_dir() or (text is not None and path.read_bytes() == text.encode(errors="replace"))
 
 
 def _example_for(text: str, engine: str) -> str:

@@ -38,6 +38,13 @@ def test_check_stops_at_the_first_thing_wrong_with_one_line(torsweep, tmp_path):
     assert error.count("\n") == 1
 
 
+def test_knobs_are_listed_with_their_level_in_each_era(torsweep):
+    code, out, _ = torsweep("config", "knobs")
+    assert code == 0
+    assert "refill_mode" in out
+    assert "2012: burst; 2019: lazy; today: lazy" in out
+
+
 EXAMPLE = resources.files("torsweep.study").joinpath("templates/experiment.yaml")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.experiment import load_experiment
-from torsweep.errors import InputError
+from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
 from torsweep.pipeline.checks import own_experiments
 from torsweep.study.new import new_study, write_study
@@ -51,6 +51,20 @@ def test_the_example_is_for_the_engine(tmp_path, monkeypatch, torsweep, engine):
     assert example.engines == (engine,)
     assert set(example.knobs) == {"scheduler" if engine == "cellsim" else "options"}
     assert torsweep("config", "check", "experiments/mine/experiment.yaml")[0] == 0
+
+
+def test_what_an_early_end_left_is_completed_and_nothing_else_is_touched(tmp_path):
+    new_study(tmp_path / "study", "mine")
+    (tmp_path / "study/experiments/mine/experiment.yaml").unlink()
+    (tmp_path / "study/.gitignore").unlink()
+    new_study(tmp_path / "study", "mine")
+    assert _files(tmp_path / "study") == FILES
+    with pytest.raises(OutputError, match=r"holds experiments/mine/experiment\.yaml"):
+        new_study(tmp_path / "study", "mine")
+    (tmp_path / "study/experiments/mine/experiment.yaml").unlink()
+    (tmp_path / "study/README.md").write_text("mine")
+    with pytest.raises(OutputError, match=r"holds README\.md"):
+        new_study(tmp_path / "study", "mine")
 
 
 def test_a_name_that_is_no_utf8_is_refused(tmp_path):
