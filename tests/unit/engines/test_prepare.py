@@ -163,14 +163,6 @@ def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp
     working.join()
 
 
-def test_a_run_directory_that_cannot_be_made_is_said_so(network, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_run(_run(network, tmp_path / "file" / "run"), tmp_path / "file" / "run")
-    with pytest.raises(OutputError, match="is a file; accepted: a new or empty folder"):
-        write_run(_run(network, tmp_path / "file"), tmp_path / "file")
-
-
 def test_a_finished_run_is_told_from_a_prepared_and_a_stale_one(network, tmp_path):
     directory = tmp_path / "run"
     write_run(_run(network, directory), directory)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from torsweep.engines import prepare
 from torsweep.machine import read_machine
 
@@ -41,21 +39,10 @@ def test_settings_replace_keys_of_the_experiment(torsweep, network, tmp_path):
     assert run["era"] == "today"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--variant", "refill_interval=ten"), "refill_interval: is no level of this knob, got 'ten'"),
-        (("--engine", "loopback"), "engine: no engine that can run this experiment, got 'loopback'"),
-        (("--set", "warm_up"), "--set: is no setting, got 'warm_up'; accepted: KEY=VALUE"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(torsweep, network, tmp_path, arguments, said):
+def test_a_setting_without_a_value_is_refused_in_one_line(torsweep, network, tmp_path):
     out = tmp_path / "run"
-    code, _, error = torsweep(
-        "run", "prepare", "refill_sweep", "--network", network, "--out", out, *arguments
-    )
-    assert code == 2
-    assert error.startswith("torsweep: ")
-    assert said in error
-    assert error.count("\n") == 1
+    words = ("run", "prepare", "refill_sweep", "--network", network, "--out", out, "--set", "warm_up")
+    code, _, error = torsweep(*words)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--set: is no setting, got 'warm_up'; accepted: KEY=VALUE" in error
     assert not (out / "run.json").exists()

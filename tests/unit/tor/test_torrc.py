@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 from torsweep.network.model import Relay
-from torsweep.tor import TOOLS
-from torsweep.tor.builds import read_build
-from torsweep.tor.program import options_of
 from torsweep.tor.torrc import consensus_parameters, differences, environment, knob_options, lacking, torrc
 
 VALUES = {
@@ -62,74 +57,35 @@ def test_every_placeholder_is_filled_in(role: str, era: str) -> None:
     assert not repeated
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_tor_that_is_built_takes_every_line(role: str, tmp_path: Path) -> None:
-    builds = [found for folder in TOOLS.glob("0.*") if (found := read_build(folder)) is not None]
-    if not builds:
-        pytest.skip(f"no tor is built in {TOOLS}")
-    file = tmp_path / "torrc"
-    for tor in (build.program for build in builds):
-        for era in ("2012", "today"):
-            known = options_of(tor)
-            if era == "2012" and lacking(tor_settings(era, {}), known):
-                continue
-            one = relay() if role == "relay" else None
-            text = torrc(role, VALUES, tor_settings(era, {}), one, known=known)
-            file.write_text(text.replace("DataDirectory data", f"DataDirectory {tmp_path}"))
-            done = subprocess.run(
-                [tor, "--verify-config", "-f", file, "--defaults-torrc", tmp_path / "none"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stdout
-            assert "is obsolete" not in done.stdout
-
-
-def test_the_phase_of_a_relay_is_a_share_of_the_interval() -> None:
-    assert "TokenBucketRefillPhase 250.000" in text_of("relay", refill_interval="1000ms")
-    assert "TokenBucketRefillPhase 2.500" in text_of("relay", refill_interval="10ms")
-    assert "TokenBucketRefillPhase 0.000" in text_of("relay", refill_phase="aligned")
-
-
-def test_a_phase_just_below_one_stays_below_the_interval() -> None:
-    late = relay(refill_phase=1 - 1e-12)
-    text = text_of("relay", one=late, refill_interval="10ms")
-    assert "TokenBucketRefillPhase 9.999" in text
-
-
-def test_lazy_refill_has_no_phase() -> None:
-    text = text_of("relay", refill_mode="lazy")
-    assert "TokenBucketRefillMode lazy" in text
-    assert "TokenBucketRefillPhase" not in text
-
-
-def test_clients_have_no_bucket_to_refill() -> None:
-    assert "TokenBucket" not in text_of("client")
-
-
-@pytest.mark.parametrize(("guards", "primary"), [("1", "3"), ("3", "3"), ("5", "5")])
-def test_a_client_holds_guards_primary_that_it_does_not_use(guards: str, primary: str) -> None:
-    text = text_of("client", "today", guards=guards)
-    assert f"NumEntryGuards {guards}\nNumPrimaryGuards {primary}\n" in text
-
-
-def test_the_burst_is_the_descriptors_or_the_rate() -> None:
-    assert "BandwidthBurst 300000 bytes" in text_of("relay")
-    assert "BandwidthBurst 100000 bytes" in text_of("relay", refill_burst="rate")
-
-
-def test_a_burst_below_the_rate_is_raised_to_it() -> None:
-    assert "BandwidthBurst 100000 bytes" in text_of("relay", one=relay(burst_bytes=1000))
-
-
 @pytest.mark.parametrize(
-    ("position", "exits"), [("guard", False), ("middle", False), ("exit", True), ("guard_exit", True)]
+    ("role", "of_relay", "levels", "line"),
+    [
+        ("relay", {}, {"refill_interval": "1000ms"}, "TokenBucketRefillPhase 250.000"),
+        ("relay", {}, {"refill_interval": "10ms"}, "TokenBucketRefillPhase 2.500"),
+        ("relay", {}, {"refill_phase": "aligned"}, "TokenBucketRefillPhase 0.000"),
+        # A phase just below one stays below the interval.
+        ("relay", {"refill_phase": 1 - 1e-12}, {"refill_interval": "10ms"}, "TokenBucketRefillPhase 9.999"),
+        ("relay", {}, {"refill_mode": "lazy"}, "TokenBucketRefillMode lazy"),
+        ("relay", {}, {}, "BandwidthBurst 300000 bytes"),
+        ("relay", {}, {"refill_burst": "rate"}, "BandwidthBurst 100000 bytes"),
+        ("relay", {"burst_bytes": 1000}, {}, "BandwidthBurst 100000 bytes"),
+        ("relay", {"position": "exit"}, {}, "ExitRelay 1"),
+        ("relay", {"position": "guard_exit"}, {}, "ExitRelay 1"),
+        ("relay", {"position": "guard"}, {}, "ExitRelay 0"),
+        ("relay", {"position": "middle"}, {}, "ExitRelay 0"),
+        # Clients hold guards primary that they do not use.
+        ("client", {}, {"guards": "1"}, "NumEntryGuards 1\nNumPrimaryGuards 3"),
+        ("client", {}, {"guards": "5"}, "NumEntryGuards 5\nNumPrimaryGuards 5"),
+        ("authority", {}, {}, "MinimalAcceptedServerVersion 0.4.7.0-alpha-dev"),
+    ],
 )
-def test_only_exits_let_streams_out(position: str, exits: bool) -> None:
-    text = text_of("relay", one=relay(position=position))
-    assert ("ExitPolicy accept *:*" in text) == exits
-    assert f"ExitRelay {int(exits)}" in text
+def test_a_torrc_says_what_a_host_and_its_knobs_ask_for(role, of_relay, levels, line) -> None:
+    one = relay(**of_relay) if role == "relay" else None
+    text = text_of(role, one=one, **levels)
+    assert line in text
+    assert ("TokenBucketRefillPhase" in text) == (role == "relay" and "refill_mode" not in levels)
+    assert ("ExitPolicy accept" in text) == ("exit" in of_relay.get("position", ""))
+    assert ("TokenBucket" in text) == (role == "relay")
 
 
 def test_both_circuit_policies() -> None:
@@ -276,10 +232,6 @@ def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_out
         before = torrc(role, VALUES, settings, one)
         after = torrc(role, VALUES, settings, one, parameters=given)
         assert options_in(before) - options_in(after) == left_out
-
-
-def test_todays_authorities_accept_the_oldest_tor() -> None:
-    assert "MinimalAcceptedServerVersion 0.4.7.0-alpha-dev\n" in text_of("authority")
 
 
 def test_an_authority_states_no_parameter_that_tor_takes_from_its_options() -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engines.emulation.conftest import LINKEM, traffic
-from torsweep.cli import main
 from torsweep.engines.emulation import network as network_module
 from torsweep.engines.emulation import processes as processes_module
 from torsweep.engines.emulation import run as engine_module
@@ -22,7 +21,6 @@ from torsweep.engines.emulation.processes import NotReady, ProcessEnded
 from torsweep.engines.emulation.rights import cores_claimed
 from torsweep.engines.emulation.run import run_emulation
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
-from torsweep.storage.folders import RUN_FOLDER, folder_claimed
 
 SLEEP = "import time; time.sleep(60)"
 
@@ -85,8 +83,14 @@ def assert_no_results(run_directory: Path) -> None:
     assert not (run_directory / "provenance.json").exists()
 
 
-def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fake_tools):
+def test_a_tor_that_dies_at_start_is_named_with_its_last_lines_and_nothing_old_is_left(
+    run_directory, fake_tools
+):
     folder = run_directory()
+    old = folder / engine_module.PROCESS_FOLDER / "relay1" / "data" / "old"
+    old.parent.mkdir(parents=True)
+    for file in (folder / "streams.parquet", folder / "provenance.json", old):
+        file.write_text("old")
     tools = fake_tools("print('no such option: Quantum'); raise SystemExit(1)")
     with pytest.raises(ProcessEnded) as raised:
         run_emulation(folder, tools)
@@ -94,24 +98,26 @@ def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fa
     assert re.match(r"(authority1|relay\d) ended with exit code 1; it last said: this is \1 \| no such", text)
     assert re.search(r"option: Quantum \(all of it: .*/log\)$", text)
     assert_no_results(folder)
+    assert not old.exists()
 
 
-def test_a_gencert_that_fails_is_quoted(run_directory, fake_tools):
-    folder = run_directory()
-    tools = fake_tools(SLEEP)
-    tools.tors.usual.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
-    with pytest.raises(TorsweepError, match=r"^authority1: tor-gencert failed and said: cannot make a key$"):
-        run_emulation(folder, tools)
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (SLEEP, "authority1: its control port .* does not answer: "),
+        (SHUT_DOOR + CONTROL, "authority1: its control port .* refuses: "),
+    ],
+)
+def test_a_control_port_that_takes_no_command_is_named(run_directory, fake_tools, body, said):
+    with pytest.raises(TorsweepError, match=f"^{said}"):
+        run_emulation(run_directory(), fake_tools(body))
 
 
-def test_a_control_port_that_does_not_answer_is_named(run_directory, fake_tools):
-    with pytest.raises(TorsweepError, match=r"^authority1: its control port .* does not answer: "):
-        run_emulation(run_directory(), fake_tools(SLEEP))
-
-
-def test_a_control_port_that_refuses_is_named(run_directory, fake_tools):
-    with pytest.raises(TorsweepError, match=r"^authority1: its control port .* refuses: "):
-        run_emulation(run_directory(), fake_tools(SHUT_DOOR + CONTROL))
+def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tools):
+    asked = '    if command == "GETINFO"'
+    dying = OPEN_DOOR.replace(asked, f"{asked}: raise SystemExit(9)\n{asked}")
+    with pytest.raises(ProcessEnded, match=r"^authority1 ended with exit code 9; "):
+        run_emulation(run_directory(), fake_tools(dying + CONTROL))
 
 
 def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tools, monkeypatch):
@@ -136,21 +142,6 @@ def test_authorities_that_come_to_no_consensus_are_named_within_their_bound(
         run_emulation(run_directory(), fake_tools(all_known + CONTROL))
 
 
-def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tools):
-    asked = '    if command == "GETINFO"'
-    dying = OPEN_DOOR.replace(asked, f"{asked}: raise SystemExit(9)\n{asked}")
-    with pytest.raises(ProcessEnded, match=r"^authority1 ended with exit code 9; "):
-        run_emulation(run_directory(), fake_tools(dying + CONTROL))
-
-
-def test_a_full_disk_is_what_is_told_of(run_directory, fake_tools, monkeypatch):
-    folder = run_directory()
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1_000_000))
-    with pytest.raises(OutputError, match=r"1 MB free; the processes may need 2 MB$"):
-        run_emulation(folder, fake_tools(SLEEP))
-
-
 def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     usage = namedtuple("usage", "total used free")
@@ -163,60 +154,10 @@ def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_too
     assert_no_results(folder)
 
 
-def test_a_run_under_way_keeps_its_folder(run_directory, fake_tools):
-    folder = run_directory()
-    with (
-        folder_claimed(folder, RUN_FOLDER, wait=False),
-        pytest.raises(OutputError, match="another run is under way"),
-    ):
-        run_emulation(folder, fake_tools(SLEEP))
-
-
-def test_old_results_are_gone_before_anything_can_fail(run_directory, fake_tools):
-    folder = run_directory()
-    for name in ("streams.parquet", "provenance.json"):
-        (folder / name).write_text("old")
-    with pytest.raises(TorsweepError):
-        run_emulation(folder, fake_tools("raise SystemExit(1)"))
-    assert_no_results(folder)
-
-
-def test_a_network_of_another_run_is_refused(run_directory, fake_tools):
-    folder = run_directory(network_sha256="1" * 64)
-    with pytest.raises(InputError, match=r"is not the network that run\.json was prepared for"):
-        run_emulation(folder, fake_tools(SLEEP))
-
-
-def test_a_relay_too_slow_for_tor_is_refused_before_anything_is_started(run_directory, fake_tools):
-    folder = run_directory(relays={"rate_bytes_per_s": 20_480, "burst_bytes": 20_480})
-    with pytest.raises(InputError, match="tor refuses a relay as slow as this"):
-        run_emulation(folder, fake_tools(SLEEP))
-    assert not (folder / "processes").exists()
-
-
 def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tools):
     folder = run_directory(traffic={"bulk": traffic(request_bytes=15)})
     with pytest.raises(InputError, match=r"traffic\.bulk\.request_bytes: too short .* got 15; accepted: 16"):
         run_emulation(folder, fake_tools(SLEEP))
-
-
-def test_the_command_needs_a_build(run_directory, tmp_path, capsys, monkeypatch):
-    folder = run_directory().resolve()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        main(["emulation", "run", str(folder)])
-    assert stop.value.code == 3
-    assert "`torsweep tor build` builds it" in capsys.readouterr().err
-
-
-def test_files_of_an_abandoned_run_are_out_of_the_way(run_directory, fake_tools, monkeypatch):
-    folder = run_directory()
-    stale = folder / engine_module.PROCESS_FOLDER / "relay1" / "data"
-    stale.mkdir(parents=True)
-    (stale / "stale").write_text("old")
-    with pytest.raises(ProcessEnded):
-        run_emulation(folder, fake_tools("raise SystemExit(1)"))
-    assert not (stale / "stale").exists()
 
 
 @pytest.mark.parametrize(("code", "error"), [(1, TorsweepError), (2, InputError), (3, ToolMissing)])

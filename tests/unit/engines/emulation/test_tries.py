@@ -34,12 +34,6 @@ def late(number: int) -> FellBehind:
 TOOLS = SimpleNamespace()
 
 
-def test_a_run_on_time_is_made_once(monkeypatch, capsys):
-    told = engine(monkeypatch, None)
-    module.run_in_tries(Path("run"), TOOLS)
-    assert (told, capsys.readouterr().err) == ([1], "")
-
-
 def test_each_try_is_announced_in_one_line(monkeypatch, capsys):
     told = engine(monkeypatch, late(1), NotReady("no descriptor came from relay2"), None)
     module.run_in_tries(Path("run"), TOOLS)

@@ -93,13 +93,6 @@ def test_clients_download_from_their_offset_in_the_window(written, run):
         assert _start_ns(tgen) == BOOTSTRAP_NS + offset_ns
 
 
-def test_every_process_is_expected_to_run_to_the_end(written):
-    states = {
-        process["expected_final_state"] for host in written["hosts"].values() for process in host["processes"]
-    }
-    assert states == {"running"}
-
-
 def test_clients_share_a_torrc_and_each_has_paths_of_its_own(write, run, keys, folder):
     path = ("relay1", "relay5", "relay2")
     paths = {"web1": (path,), "web2": (path, ("relay3", *path[1:]))}

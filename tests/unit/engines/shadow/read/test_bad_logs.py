@@ -6,8 +6,6 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.unit.engines.shadow.read.made_logs import Download, Scene, carried, event, tgen_opening
 from torsweep.engines.shadow.read import write_tables
@@ -70,11 +68,6 @@ def test_a_version_that_is_too_old(version, tmp_path):
     assert f"line 1: is of another version, got '{version}'; accepted: TGen 1.1.2 or later" in message
 
 
-def test_a_later_version_is_read_and_named(tmp_path):
-    run, shadow = Scene(tgen=[*tgen_opening(version="1.2.0"), TWO[0].report()]).write(tmp_path)
-    assert write_tables(run, shadow)["tgen"]["versions"] == ["1.2.0"]
-
-
 def test_a_log_that_has_lost_its_beginning(tmp_path):
     assert "has no line that names the version of TGen" in refused(Scene(tgen=lines_of(TWO)[2:]), tmp_path)
 
@@ -109,18 +102,3 @@ def test_unknown_lines_are_counted(tmp_path):
     assert counters["tgen"]["unknown_lines"] == 3
     assert counters["tgen"]["lines"] == len(lines) + 3
     assert counters["oniontrace"]["unknown_lines"] == 2
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(garbage=st.lists(st.binary(max_size=60).filter(lambda data: b"\n" not in data), max_size=8))
-def test_garbage_between_lines_changes_no_table(garbage, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("garbage")
-    run, shadow = Scene(TWO).write(folder)
-    write_tables(run, shadow)
-    clean = (run / "streams.parquet").read_bytes()
-    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join([*lines[:3], *(data + b"\n" for data in garbage), *lines[3:]]))
-    counters = write_tables(run, shadow)
-    assert (run / "streams.parquet").read_bytes() == clean
-    assert counters["tgen"]["unknown_lines"] == len(garbage)
