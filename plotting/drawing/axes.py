@@ -48,7 +48,7 @@ def percent_formatter() -> FuncFormatter:
 
 
 def change_axis(axis: Axes, width_in: float = TEXT_WIDTH_IN / 2) -> None:
-    """Make the x axis one of changes, with a line at none; the y axis has names alone.
+    """Let the x axis show relative changes, with a line at zero, and the y axis names only.
 
     The panel is about so wide: below a narrow one fit fewer numbers of three digits than of two.
     """

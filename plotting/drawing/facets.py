@@ -197,8 +197,8 @@ class Facets:
         return panels
 
     def _with_intervals(self, points: pl.DataFrame) -> pl.DataFrame:
-        """``points`` with their place ``aside`` of those of other levels, within the time that a point is
-        of; and that ``beside`` of an interval, at some of their seconds alone."""
+        """``points`` with ``aside``, their x position beside points of other levels, and ``beside``, the same
+        position at the few seconds that get an interval."""
         seconds = points["second"].unique().sort()
         some = seconds.gather_every(-(-len(seconds) // MOST_INTERVALS))
         apart = float(seconds[1] - seconds[0]) * min(0.2, 0.8 / len(self.levels)) if len(seconds) > 1 else 0.0

@@ -186,8 +186,8 @@ def _with_stuck(every: pl.DataFrame, stuck: pl.DataFrame, kind: str) -> pl.DataF
 
 
 def _missing(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """``outcomes``, with the failures that the curves, those of one metric, lack: a download that failed
-    after its first byte is missing among last bytes alone.
+    """``outcomes`` with the share of failures that the curves of one metric lack: a download that failed
+    after its first byte is missing only in the curve of last bytes.
     """
     keys = [name for name in outcomes.columns if name in curves.columns]
     tops = curves.select(*keys, "top").unique(keys, keep="last")

@@ -142,7 +142,7 @@ def rate(least: str, most: str) -> AcceptedLevels:
 
 
 def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> AcceptedLevels:
-    """A whole number, ``of`` something; ``then`` makes of it what is set."""
+    """A whole number of ``of``; ``then`` turns it into the value of the setting."""
     plain = numbered("", least, most, "", then)
     what = f"a whole number of {of}" if of else "a whole number"
     return AcceptedLevels(f"{what} from {least} to {most}", plain.schema, plain.value)

@@ -344,6 +344,6 @@ def find_knob(name: str) -> Knob:
 
 
 def network_levels(levels: Mapping[str, str]) -> dict[str, str]:
-    """The ``levels`` of knobs that change the network; what is no knob is left out."""
+    """The ``levels`` of knobs that change the network; other names are left out."""
     own = {knob.name for knob in KNOBS.values() if knob.target == "network"}
     return {name: level for name, level in levels.items() if name in own or re.fullmatch(_NETWORK_KNOB, name)}

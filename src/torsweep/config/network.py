@@ -288,7 +288,7 @@ class NetworkConfig(Section):
         }
 
     def own_server_count(self, group: ClientGroup) -> int:
-        """Servers beside clients of ``group``, which nobody else uses."""
+        """The number of servers that only clients of ``group`` use."""
         return self.client_counts[group.name] if group.does and self.countries is not None else 0
 
     @property

@@ -69,7 +69,7 @@ class TorSource(Section):
 
     @property
     def path(self) -> Path | None:
-        """The path of a tarball; None for Debian's package and what is no source."""
+        """The path of a tarball; None for Debian's package, a repository or a program."""
         return Path(self.source) if self.source is not None and self.source != DEBIAN else None
 
     @property

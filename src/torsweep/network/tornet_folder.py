@@ -313,7 +313,7 @@ def shadow_time_ns(value: object, file: Path, key: str) -> int:
 
 
 def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:
-    """The values that the tor of ``host`` has of ``option``, of which a list has all and others the last.
+    """The values of ``option`` in the tor of ``host``: tor uses all of a list, and else the last one.
 
     As in tor, the lines of torrc take the place of those of torrc-defaults, unless the first of them is one
     of ``+Option``; ``/Option`` removes what stands before it.

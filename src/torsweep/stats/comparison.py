@@ -118,12 +118,12 @@ class Comparison:
 
     @property
     def numbers(self) -> tuple[Row, ...]:
-        """The rows that say something; what says nothing is in the sentences."""
+        """The rows with an interval narrow enough to print; the sentences name the others."""
         return tuple(row for row in self.rows if row.verdict == SHOWN or not row.says_nothing)
 
     @property
     def main_numbers(self) -> tuple[Row, ...]:
-        """Those for a terminal: what is shown, what most downloads notice, and who gets nothing."""
+        """The rows for a terminal: what is shown, what most downloads notice, and who gets nothing."""
         return tuple(row for row in self.numbers if row.verdict == SHOWN or row.of_most or row.is_share)
 
     @property

@@ -60,7 +60,7 @@ class Portable:
         return str(SOURCES / name)
 
     def say(self, file: Path, document: Mapping[str, Any], changed: Mapping[str, Any]) -> Portable:
-        """With the text of ``file``, whose ``document`` has the keys ``changed``: as it is where none has."""
+        """Set the text: ``file``, or ``document`` with the keys ``changed`` where they differ from it."""
         moved = {**document, **changed}
         self.text = file.read_text(encoding="utf-8")
         if moved != document:

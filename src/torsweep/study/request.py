@@ -75,8 +75,8 @@ def read_goal(networks: str | None, within: str | None, shows: str | None) -> Go
 
 
 def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Setup:
-    """``setup`` with the number of networks, and unless it is ``stated`` the measured time, that ``goal``
-    comes to. A study that this command began goes on as it was planned.
+    """``setup`` with the number of networks that ``goal`` needs, and with its measured time unless that is
+    ``stated``. A study that this command began keeps its plan.
 
     Raises InputError where no plan is as short, none shows as little, or nothing is known beforehand.
     """

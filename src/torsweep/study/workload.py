@@ -137,7 +137,7 @@ class Workload:
 
     @cached_property
     def _claims(self) -> list[AnyChange]:
-        """Those on times of downloads of which there are many."""
+        """The claims on times of the kinds of download that are frequent."""
         asked = (claim for claim in claims_of(self.experiment) if isinstance(claim, AnyChange))
         return [claim for claim in asked if claim.kind != EVERYONE and not claim.secondary]
 
@@ -178,12 +178,12 @@ class Workload:
 
     @cached_property
     def known_times_s(self) -> list[int]:
-        """The measured times of which it is known how far two runs differ, seconds."""
+        """The measured times, in seconds, for which the spread between two runs is known."""
         return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
 
     def shown(self, networks: int) -> dict[Measure, tuple[float, Spread]]:
-        """The change that so many networks can be expected to show, by kind of client and time, as a relative
-        difference, and what says so; measures of which nothing is known have none."""
+        """By measure (kind of client and time): the relative change that so many networks are expected to
+        show, and the row of the spread behind it. Measures without a known spread are left out."""
         measured_s = self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}
         priors: dict[tuple[str, str], float] = {
@@ -291,7 +291,7 @@ def expected_lines(plan: Workload, networks: int) -> Iterator[str]:
 
 
 def _other_time(row: Spread, experiment: Experiment) -> str:
-    """That the runs of ``row`` measured for another time than those of ``experiment``, where they did."""
+    """A remark if the runs of ``row`` measured for another time than those of ``experiment``; else empty."""
     measured_s = experiment.measured / SECOND_NS
     if row.measured_s == measured_s:
         return ""

@@ -231,8 +231,8 @@ def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
 
 
 def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The openings and the segments with payload of which it is known at which byte of their direction they
-    begin, as ``offset``, and how many are left out, by reason."""
+    """SYNs, and segments with payload, with their ``offset``: the position of their first byte in its
+    direction. Segments without a known offset are left out, and counted by reason."""
     syn, loaded = (pl.col("flags") & SYN) > 0, pl.col("payload_bytes") > 0
     ordered = sent.filter(syn | loaded).sort("time_ns", maintain_order=True)
     opened = ordered.with_columns(

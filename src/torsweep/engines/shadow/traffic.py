@@ -203,7 +203,7 @@ def is_end(step: str) -> pl.Expr:
 
 
 def user_of(step: str, otherwise: pl.Expr) -> pl.Expr:
-    """The client at whose ``step`` a tor is; ``otherwise`` where the step names none."""
+    """The client that the column ``step`` names; ``otherwise`` if it names none."""
     return pl.coalesce(pl.col(step).str.extract(rf"{USER_MARK}(.+)$"), otherwise)
 
 

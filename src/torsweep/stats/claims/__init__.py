@@ -28,8 +28,8 @@ ClockStart = Literal["opening", "request"]
 
 Estimand = Literal["median", "p90", "p95", "client_median", "mean", "paired"]
 """A number of a run's times: the median or a high quantile over downloads; the median over clients, of which
-those that got nothing are slower than all others; the mean over all downloads. ``paired`` is none of one run:
-how much longer the same download takes."""
+those that got nothing are slower than all others; the mean over all downloads. ``paired`` compares two
+runs: how much longer the same download takes."""
 
 Share = Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 """A part of a whole."""

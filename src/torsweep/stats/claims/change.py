@@ -196,8 +196,8 @@ class MeasureQuestion(Question):
 
 
 def _chance_of_counts(rows: np.ndarray) -> Prior | None:
-    """How far the shares of two sides are apart by chance, of as many counted as ``rows`` have; None where
-    all have it, or nobody."""
+    """The spread by chance of the difference between two sides' shares, for counts as in ``rows``; None if
+    every share is 0 or 1."""
     variance = 0.0
     for side in (rows[:, :2], rows[:, 2:]):
         share = side[:, 0].sum() / side[:, 1].sum()

@@ -164,7 +164,7 @@ class Question:
     group: str = ""
 
     def error_share(self, groups: Collection[str]) -> float:
-        """The part of the error that the questions of its group have beside those of the other ``groups``."""
+        """The part of the error for the questions of this group; the other ``groups`` have the rest."""
         return 1.0
 
     def interval(self, confidence: float, design: Design) -> Interval:

@@ -27,13 +27,18 @@ def _parse(text: str) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
     return dict(graph.nodes(data=True)), arrows
 
 
+def _graph(run: RunSpec, network: Network, kind: str = "web", number: int = 0):
+    """Vertices and arrows of the graph of one client."""
+    return _parse(client_graph(run, [User(number, "client")], kind, _names(network)))
+
+
 def _with(run: RunSpec, kind: str, **changes: object) -> RunSpec:
     traffic = {**run.traffic, kind: run.traffic[kind].model_copy(update=changes)}  # type: ignore[index]
     return run.model_copy(update={"traffic": traffic})
 
 
 def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(run, network):
-    vertices, arrows = _parse(client_graph(run, [User(1, "client")], "web", _names(network)))
+    vertices, arrows = _graph(run, network, "web", 1)
     assert arrows["start"] == ["stream1"]
     assert arrows["stream1"] == ["pause1"]
     assert arrows["pause1"] == ["stream2"]
@@ -61,7 +66,7 @@ def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(run, 
     whole = {"page_objects": ((0, 6), (1_000_000, 6)), "under_way_at_start": False}
     pages = _with(run, "web", **whole, parallel_streams=2)
     web = pages.traffic["web"]
-    vertices, arrows = _parse(client_graph(pages, [User(1, "client")], "web", _names(network)))
+    vertices, arrows = _graph(pages, network, "web", 1)
     assert arrows["start"] == ["stream1-1"]
     assert sorted(arrows["stream1-1"]) == ["stream1-2", "stream1-3"]
     assert [arrows[f"stream1-{which}"] for which in (2, 3, 4)] == [
@@ -78,29 +83,29 @@ def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(run, 
         vertices["stream1-1"]["peers"]
     }
     alone = _with(run, "web", page_objects=((0, 1), (1_000_000, 1)), parallel_streams=2)
-    _, arrows = _parse(client_graph(alone, [User(1, "client")], "web", _names(network)))
+    _, arrows = _graph(alone, network, "web", 1)
     assert arrows["stream1-1"] == ["pause1all"]
 
 
 def test_the_pauses_of_a_web_client_fill_the_run(run, network):
-    vertices, _ = _parse(client_graph(run, [User(0, "client")], "web", _names(network)))
+    vertices, _ = _graph(run, network)
     pauses_us = [int(v["time"].split()[0]) for name, v in vertices.items() if name.startswith("pause")]
     assert sum(pauses_us) >= run.duration_ns // 1000 - len(pauses_us)
     assert sum(pauses_us[:-1]) < run.duration_ns // 1000
 
 
 def test_a_bulk_client_has_no_pauses_and_begins_anew(run, network):
-    vertices, arrows = _parse(client_graph(run, [User(2, "client")], "bulk", _names(network)))
+    vertices, arrows = _graph(run, network, "bulk", 2)
     assert not [name for name in vertices if name.startswith("pause")]
     assert arrows[f"stream{MOST_DOWNLOADS}"] == ["stream1"]
 
 
 def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run, network):
-    vertices, _ = _parse(client_graph(run, [User(0, "client")], "web", _names(network)))
+    vertices, _ = _graph(run, network)
     start = vertices["start"]
     assert (start["timeout"], start["stallout"], start["heartbeat"]) == ("0 microseconds", "0", "0")
     limited = _with(run, "web", timeout_ns=5_000_000_000)
-    vertices, _ = _parse(client_graph(limited, [User(0, "client")], "web", _names(network)))
+    vertices, _ = _graph(limited, network)
     # TGen looks at the limit when it beats.
     assert (vertices["start"]["timeout"], vertices["start"]["heartbeat"]) == (
         "5000000 microseconds",
@@ -110,23 +115,21 @@ def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run, network):
 
 def test_parallel_chains_take_turns_at_the_numbers(run, network):
     parallel = _with(run, "bulk", parallel_streams=3)
-    _, arrows = _parse(client_graph(parallel, [User(2, "client")], "bulk", _names(network)))
+    _, arrows = _graph(parallel, network, "bulk", 2)
     assert arrows["start"] == ["stream1", "stream2", "stream3"]
     assert arrows["stream1"] == ["stream4"]
 
 
 def test_isolated_streams_each_have_a_name_of_their_own(run, network):
     isolated = _with(run, "web", streams_per_circuit_isolation=True)
-    vertices, _ = _parse(client_graph(isolated, [User(0, "client")], "web", _names(network)))
+    vertices, _ = _graph(isolated, network)
     names = [v["socksusername"] for v in vertices.values() if "socksusername" in v]
     assert len(names) == len(set(names)) == sum(name.startswith("stream") for name in vertices)
 
 
 def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run, network):
     def level(asked: RunSpec) -> str:
-        return _parse(client_graph(asked, [User(0, "client")], "web", _names(network)))[0]["start"][
-            "loglevel"
-        ]
+        return _graph(asked, network)[0]["start"]["loglevel"]
 
     tables = run.tables.model_copy(update={"progress": True})
     assert level(run) == "message"
@@ -143,12 +146,12 @@ def test_a_server_listens_and_does_nothing_else():
 def test_a_perf_client_logs_how_far_each_download_is(run, network):
     traffic = {**run.traffic, "perf_50kib": RunTraffic.of(MEASURING_TRAFFIC["perf_50kib"])}
     measured = run.model_copy(update={"traffic": traffic})
-    vertices, _ = _parse(client_graph(measured, [User(0, "client")], "perf_50kib", _names(network)))
+    vertices, _ = _graph(measured, network, "perf_50kib", 0)
     assert vertices["start"]["loglevel"] == "info"
     assert vertices["start"]["sendsize"] == "1000 bytes"
     assert vertices["start"]["recvsize"] == "51200 bytes"
     assert vertices["start"]["timeout"] == "15000000 microseconds"
-    vertices, _ = _parse(client_graph(measured, [User(0, "client")], "web", _names(network)))
+    vertices, _ = _graph(measured, network)
     assert vertices["start"]["loglevel"] == "message"
 
 
