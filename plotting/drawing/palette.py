@@ -152,7 +152,6 @@ THEME: dict[Any, Any] = {
     "legend.columnspacing": 1.2,
     "pdf.fonttype": 42,
     "savefig.dpi": 300,
-    "svg.hashsalt": "torsweep",
 }
 
 
@@ -233,26 +232,12 @@ def save(
 ) -> None:
     """Write ``out``.pdf, .png and .csv, and the caption as .txt, each as a whole.
 
-    Texts are those of :func:`write_figure`.
-    """
-    own_folder(out.parent, FIGURES_FOLDER)
-    for kind in ("pdf", "png"):
-        file = out.with_name(f"{out.name}.{kind}")
-        write_figure(figure, file, caption, origin, title or out.name, how)
-    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
-        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
-    about = [f"{title or out.name}.", caption.strip(), how]
-    write_text(out.with_name(f"{out.name}.txt"), "\n\n".join(filter(None, about)) + "\n")
-
-
-def write_figure(figure: Figure, file: Path, caption: str, origin: str, title: str, how: str) -> None:
-    """Write ``file``, a PDF, PNG or SVG by its suffix, as a whole.
-
     ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
     metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
     The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
     """
-    kind = file.suffix[1:]
+    own_folder(out.parent, FIGURES_FOLDER)
+    title = title or out.name
     metadata = {
         "pdf": {
             "Title": title,
@@ -269,13 +254,11 @@ def write_figure(figure: Figure, file: Path, caption: str, origin: str, title: s
             "Software": "torsweep",
             "Provenance": origin,
         },
-        "svg": {
-            "Title": title,
-            "Description": caption,
-            "Source": origin,
-            "Creator": "torsweep",
-            "Date": None,
-        },
     }
-    with whole_file(file) as temporary:
-        figure.savefig(temporary, format=kind, metadata=metadata[kind])
+    for kind, said in metadata.items():
+        with whole_file(out.with_name(f"{out.name}.{kind}")) as temporary:
+            figure.savefig(temporary, format=kind, metadata=said)
+    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
+        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+    about = [f"{title}.", caption.strip(), how]
+    write_text(out.with_name(f"{out.name}.txt"), "\n\n".join(filter(None, about)) + "\n")

@@ -21,7 +21,6 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.pipeline.figures import SummaryFigure
 from torsweep.runsets.plan_tables import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
-from torsweep.stats.likeness import Likeness, likeness
 from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, Statistic, origin_of, read_plan, statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.streams.perf import PERF_PREFIX
@@ -79,8 +78,8 @@ class Source:
         is_set = SOURCE in self.provenance.knobs and SOURCE in frame.columns
         return frame.filter(~pl.col(SOURCE).str.ends_with(REPEAT)) if is_set else frame
 
-    def public(self) -> Likeness | None:
-        """The baseline beside the public network, where that has such clients."""
+    def public(self) -> pl.DataFrame | None:
+        """Quantiles of public Tor (public.csv), where that has such clients."""
         return None
 
     def baseline(self) -> dict[str, str]:
@@ -182,10 +181,9 @@ class _PerfSource(Source):
         """Nothing: perf clients do not go on."""
         return pl.DataFrame(schema={"kind": pl.String, "stuck": pl.Float64})
 
-    def public(self) -> Likeness | None:
-        """The baseline beside the public network, where the summary has that."""
-        found = likeness(self.summaries)
-        return None if found.public is None else found
+    def public(self) -> pl.DataFrame | None:
+        """Quantiles of public Tor, where the summary has them."""
+        return super().summary("public") if self.has("public") else None
 
     def _downloads(self, counts: Mapping[str, int]) -> str:
         parts = " and ".join(f"{count:,} of {KIND_NAMES[kind]}" for kind, count in counts.items())

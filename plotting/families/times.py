@@ -30,7 +30,7 @@ from plotting.drawing.palette import GREY, canvas, nothing
 from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.likeness import Likeness, tells_of
+from torsweep.stats.likeness import tells_of
 from torsweep.stats.streams.incidence import AFTER_COMMAND, METRICS, clock_text
 
 PUBLIC_LINE: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
@@ -73,7 +73,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     about_bands = about_bands if paired else source.band_note()
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
     notes += ["Dotted: the rest failed."] * bool(_rest_failed(points, outcomes).height)
-    notes += [] if beside is None else _public_notes(beside, metric)
+    notes += [] if beside is None or public.is_empty() else [f"Public Tor: {beside['file'][0]}."]
     missing = [kind for kind in kinds if points.filter(kind=kind).is_empty()]
     left_out = [
         f"In a network, no {KIND_NAMES[kind]} download got its {_byte(metric)} in the measured time."
@@ -132,19 +132,11 @@ def _byte(metric: str) -> str:
     return METRICS[metric].label.removeprefix("Time to ")
 
 
-def _public(beside: Likeness | None, metric: str) -> pl.DataFrame:
+def _public(beside: pl.DataFrame | None, metric: str) -> pl.DataFrame:
     """Quantiles of ``metric`` in the public network (kind, share, time_s)."""
-    if beside is None or beside.public is None:
+    if beside is None:
         return pl.DataFrame(schema={"kind": pl.String, "share": pl.Float64, "time_s": pl.Float64})
-    return beside.public.filter(measure=metric).select("kind", "share", time_s="value")
-
-
-def _public_notes(beside: Likeness, metric: str) -> list[str]:
-    """Notes on the source for public Tor and on how the baseline compares with it, by size."""
-    of_metric = [each for each in beside.beside if each.measure == metric]
-    compared = "; ".join(f"{KIND_NAMES[each.kind]} {each.ratio}, gap {each.gap:.2f}" for each in of_metric)
-    about = f"Public Tor: {beside.source}. The baseline against it, medians and greatest gap: {compared}."
-    return [about] if of_metric else []
+    return beside.filter(measure=metric).select("kind", "share", time_s="value")
 
 
 def _limit(axis: Axes, points: pl.DataFrame) -> None:

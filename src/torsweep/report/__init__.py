@@ -29,12 +29,14 @@ from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.report.networks import Networks, Row, describe_networks
-from torsweep.runsets.plan_tables import Provenance, parse_provenance
+from torsweep.runsets.plan_tables import Provenance, at_levels, parse_provenance
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.comparison import Comparison, comparison, is_comparison
 from torsweep.stats.comparison_rows import MEASURES_HEADER
-from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
+from torsweep.stats.inference.intervals import CONFIDENCE, Interval
+from torsweep.stats.likeness import public_file
+from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.statistic import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import (
@@ -88,7 +90,8 @@ class Page:
     summary: ShownSummary
     pictures: tuple[Picture, ...]
     networks: Networks
-    likeness: Likeness
+    utilisation: str
+    """How much relays were used in the baseline."""
     experiment_yaml: str
     patches: Mapping[str, str]
     """The text of each patch that ``tors:`` names, and what a commit changes, by what it is."""
@@ -99,14 +102,6 @@ class Page:
         """The tables of the summary, but for those of claims, which the page lays out itself."""
         shown = self.summary.tables.items()
         return tuple(table for name, tables in shown if name != CLAIMS.name for table in tables)
-
-    @property
-    def live(self) -> TextTable | None:
-        """Tables of runs beside public Tor, if there are perf clients."""
-        if self.likeness.source is None:
-            return None
-        rows = [beside.cells for beside in self.likeness.beside]
-        return TextTable("Beside public Tor", LIVE_HEADER, rows)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -142,7 +137,7 @@ def gather(
     if experiment.name != provenance.experiment:
         problem, accepted = "is another experiment", provenance.experiment
         raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)
-    alike, claims = likeness(summaries), read_claims(summaries)
+    claims = read_claims(summaries)
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
     of_variants = f" of {len(variants)} variants: {'; '.join(variants)}"
     return Page(
@@ -152,10 +147,10 @@ def gather(
         summary=read_shown_summary(summaries),
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
-        likeness=alike,
+        utilisation=_utilisation(summaries, claims.baseline),
         experiment_yaml=portable_experiment(experiment_file).text,
         patches={**_patches(experiment), **dict(_changes(experiment.tors, claims.baseline))},
-        overrides=repeat_overrides(provenance, experiment, settings or {}, alike.source),
+        overrides=repeat_overrides(provenance, experiment, settings or {}, public_file(summaries)),
     )
 
 
@@ -256,7 +251,6 @@ def _facts(page: Page) -> Facts:
     provenance = page.provenance
     networks = plan_networks_text(provenance)
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
-    used = [f"{group} {text}" for group, text in page.likeness.utilisation.items()]
     cut = f", after {duration_text(provenance.warm_up_ns)} that are cut" if provenance.warm_up_ns else ""
     return (
         ("Engine", engine_text(provenance)),
@@ -269,9 +263,21 @@ def _facts(page: Page) -> Facts:
         *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
         *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
         ("Baseline", ", ".join(page.claims.baseline.values())),
-        *([("Utilisation in the baseline", "; ".join(used))] if used else []),
+        *([("Utilisation in the baseline", page.utilisation)] if page.utilisation else []),
         ("Runs", str(len(provenance.runs))),
     )
+
+
+def _utilisation(summaries: Path, baseline: Mapping[str, str]) -> str:
+    """How much relays were used, of all and by position; empty where that was not measured."""
+    if not (summaries / MEASURE_MEANS.file).is_file():
+        return ""
+    rows = MEASURE_MEANS.read(summaries, baseline).filter(measure="utilisation_total")
+    used = []
+    for row in at_levels(rows, baseline).fill_null(float("nan")).iter_rows(named=True):
+        mean = Interval(row["mean"], row["mean_low"], row["mean_high"], row["networks"], CONFIDENCE)
+        used.append(f"{row['group']} {interval_text(mean)}")
+    return "; ".join(used)
 
 
 def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:

@@ -1,13 +1,14 @@
 """Did the change arrive? Which settings of tors a variant changes, and what the tors really have.
 
-In: the table ``settings`` of a plan. Out: :class:`Arrival`, a row for each variant, role and name; the
-statistic ``arrived``; and :func:`change_arrived`, without which there can be no talk of no difference.
+In: the table ``settings`` of a plan. Out: the statistic ``arrived``, a row for each variant, role and name;
+and :func:`change_arrived`, without which there can be no talk of no difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -34,33 +35,9 @@ class _Had:
 _Side = Mapping[_Key, Sequence[_Had]]
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """A setting of the tors of ``role`` that ``variant`` changes from the baseline, and what they have.
-
-    ``wanted``, ``found`` and ``baseline`` (what the baseline has) are as tor writes them. ``arrived``: in
-    every network they have what was configured, and it is not what the baseline has; None: not known, as
-    tors did not say it.
-    """
-
-    variant: Levels
-    role: str
-    setting: str
-    name: str
-    wanted: str
-    found: str
-    baseline: str
-    networks: int
-    arrived: bool | None
-
-    @property
-    def as_told(self) -> bool:
-        """Whether they have what was configured, which the baseline may have as well."""
-        return self.setting == PROGRAM or self.found == self.wanted
-
-
-def what_arrived(analysis: Analysis) -> list[Arrival]:
-    """A row for each role and setting of tors that a variant changes from the baseline.
+def what_arrived(analysis: Analysis) -> list[dict[str, Any]]:
+    """The columns of :data:`ARRIVED`: a row for each role and setting of tors that a variant changes from the
+    baseline.
 
     No rows where no setting of tor changes, as between two runs of the same tor; and none for runs of the
     model, imports, and tables of earlier versions, whose settings are not known.
@@ -75,18 +52,22 @@ def what_arrived(analysis: Analysis) -> list[Arrival]:
                 if (one := _place(variant, seed)) in sides and (other := _place(reference, seed)) in sides
             ]
             keys = dict.fromkeys(key for pair in pairs for side in pair for key in side)
-            rows += [row for key in keys if (row := _arrival(variant, key, pairs)) is not None]
+            rows += [{**variant, **row} for key in keys if (row := _arrival(key, pairs)) is not None]
     return rows
 
 
 def change_arrived(analysis: Analysis, variant: Levels) -> bool | None:
     """Whether what ``variant`` tells its tors has reached them; None where it cannot be told."""
-    rows = [row for row in analysis.once(what_arrived) if row.variant == variant]
-    if any(row.arrived is False and not row.as_told for row in rows):
+    rows = [row for row in analysis.once(what_arrived) if variant.items() <= row.items()]
+    # What tors have as they were told, the baseline may have as well.
+    if any(
+        row["arrived"] is False and row["setting"] != PROGRAM and row["found"] != row["wanted"]
+        for row in rows
+    ):
         return False
-    if not rows or any(row.arrived is None for row in rows):
+    if not rows or any(row["arrived"] is None for row in rows):
         return None
-    return any(row.arrived for row in rows)
+    return any(row["arrived"] for row in rows)
 
 
 def _place(levels: Levels, seed: int) -> tuple[str, ...]:
@@ -104,7 +85,7 @@ def _sides(analysis: Analysis) -> dict[tuple[str, ...], dict[_Key, list[_Had]]]:
     return sides
 
 
-def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -> Arrival | None:
+def _arrival(key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -> dict[str, Any] | None:
     """The row of ``key`` over the networks of ``pairs``; None where both sides are configured alike."""
     changes = [change for pair in pairs if (change := _told_otherwise(key, *pair)) is not None]
     if not changes:
@@ -118,7 +99,12 @@ def _arrival(variant: Levels, key: _Key, pairs: Sequence[tuple[_Side, _Side]]) -
     if any(one.found == NOT_KNOWN for one in had):
         arrived = None
     wanted = ", ".join(dict.fromkeys(one.wanted or DEFAULT for one in had))
-    return Arrival(variant, *key, wanted, _found(had), _found(had_before), len(changes), arrived)
+    role, setting, name = key
+    return {
+        **{"role": role, "setting": setting, "name": name, "wanted": wanted},
+        **{"found": _found(had), "baseline": _found(had_before), "networks": len(changes)},
+        "arrived": arrived,
+    }
 
 
 def _told_otherwise(key: _Key, side: _Side, reference: _Side) -> tuple[Sequence[_Had], Sequence[_Had]] | None:
@@ -144,28 +130,20 @@ def _found(had: Sequence[_Had]) -> str:
     return ", ".join(f"{found} ({counted(many, 'host')})" for found, many in hosts.items())
 
 
-def _rows(analysis: Analysis) -> list[dict[str, object]] | None:
-    rows = [
-        {**row.variant, **{name: getattr(row, name) for name in _COLUMNS}}
-        for row in analysis.once(what_arrived)
-    ]
-    return rows or None
-
-
 def _in_summary(analysis: Analysis, frame: pl.DataFrame) -> Sequence[TextTable]:
     shown = ("role", "name", "wanted", "found", "baseline")
     cells = [
-        [variant_words(row.variant), *(getattr(row, name) for name in shown), _ANSWERS[row.arrived]]
-        for row in analysis.once(what_arrived)
+        [
+            variant_words({knob: row[knob] for knob in analysis.knobs}),
+            *(row[name] for name in shown),
+            {True: "yes", False: "no", None: NOT_KNOWN}[row["arrived"]],
+        ]
+        for row in frame.iter_rows(named=True)
     ]
-    return [TextTable("Did the change arrive?", _HEADER, cells)]
+    header = ("variant", "hosts", "name", "told", "have", "in the baseline", "arrived")
+    return [TextTable("Did the change arrive?", header, cells)]
 
 
-_ANSWERS = {True: "yes", False: "no", None: NOT_KNOWN}
-_HEADER = ("variant", "hosts", "name", "told", "have", "in the baseline", "arrived")
-
-
-_COLUMNS = ("role", "setting", "name", "wanted", "found", "baseline", "networks", "arrived")
 ARRIVED = Statistic(
     "arrived",
     "what the tors of a role were told in a variant, and not in the baseline",
@@ -183,7 +161,7 @@ ARRIVED = Statistic(
             "in every network they have what they were told, and the baseline has not; null: not known",
         )
     },
-    _rows,
+    lambda analysis: analysis.once(what_arrived) or None,
     in_summary=_in_summary,
     rank=11,
 )

@@ -9,7 +9,6 @@ import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import polars as pl
 import pytest
 
 from tests.published_plan import EXPERIMENT, PublishedPlan, copied
@@ -23,7 +22,6 @@ from torsweep.report import SIGNATURE, gather, render
 from torsweep.report.networks import describe_networks
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.likeness import Beside
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.summarize import read_shown_summary
 from torsweep.stats.text import interval_text
@@ -172,19 +170,6 @@ def test_how_much_relays_were_used_is_said(plan, outline):
     measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")
     (mean,) = measures.filter(**plan_json["baseline"])["mean"]
     assert f"Utilisation in the baselineall {mean:.3f} [" in " ".join(outline.text.split())
-
-
-def test_public_tor_stands_beside_the_runs(plan):
-    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
-    assert "Beside public Tor" not in render(page)
-    public = pl.DataFrame({"file": ["onionperf-2019.json"]})
-    small = Beside(
-        "request to last byte of 50 KiB, s", "ttlb_after_command", "perf_50kib", None, (1.5, 2.0, 4.0)
-    )
-    said = render(replace(page, likeness=replace(page.likeness, beside=(small,), public=public)))
-    assert "Beside public Tor" in said
-    assert "Public Tor: onionperf-2019.json" in said
-    assert all(text in said for text in ("2.000", "1.500", "4.000"))
 
 
 @pytest.mark.parametrize("pairing", ["free", "paths"])

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from torsweep.engines.table_schema import NOT_KNOWN, SETTINGS
-from torsweep.stats.arrival import change_arrived, what_arrived
+from torsweep.stats import arrival
+from torsweep.stats.arrival import change_arrived
 from torsweep.stats.statistic import Analysis
 
 BASE, CHANGED = {"options": "default"}, {"options": "changed"}
@@ -30,6 +31,10 @@ def analysis_of(base: list[Row], changed: list[Row], seeds: tuple[int, ...] = (1
     )
     tables = SimpleNamespace(provenance=provenance, settings=lambda columns: frame)
     return Analysis(tables, BASE, 0.05)  # type: ignore[arg-type]
+
+
+def what_arrived(analysis: Analysis) -> list[SimpleNamespace]:
+    return [SimpleNamespace(**row) for row in arrival.what_arrived(analysis)]
 
 
 def option(role: str, wanted: str | None, found: str, hosts: int = 20) -> Row:

@@ -9,7 +9,7 @@ rows. Measures by continent are of web clients, where the table of latency says 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -34,6 +34,7 @@ from torsweep.stats.statistic import (
     KNOB_COLUMNS,
     NETWORKS_COLUMN,
     Analysis,
+    Levels,
     Statistic,
     mean_and_band,
     numbers,
@@ -185,13 +186,7 @@ def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable
         known = (row[name] for name in ("mean", "mean_low", "mean_high"))
         return _with_bounds([_number(factor * one) for one in known if one is not None], unit)
 
-    variants = list(analysis.provenance.variants())
-    rows = [
-        [name, *(entry(measure, row) if row else "–" for row in of_variants)]
-        for measure, name, of_variants in _lines(frame, variants, measures_of(analysis.provenance.experiment))
-    ]
-    header = ["measure", *(variant_words(variant) for variant in variants)]
-    return [TextTable("Measures", header, rows)] if rows else []
+    return _by_measure("Measures", analysis, frame, analysis.provenance.variants(), entry)
 
 
 def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
@@ -199,32 +194,37 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
         bounds = [row["change"], row["change_low"], row["change_high"]]
         return _change_text(bounds, " points" if measure.share else " %", 1 if measure.share else 100)
 
-    others = [dict(variant) for _, compared in analysis.compared() for variant in compared]
-    rows = [
-        [name, *(entry(measure, row) if row else "–" for row in of_variants)]
-        for measure, name, of_variants in _lines(frame, others, measures_of(analysis.provenance.experiment))
-    ]
-    if not rows:
-        return []
-    header = ["measure", *(variant_words(variant) for variant in others)]
+    others = [variant for _, compared in analysis.compared() for variant in compared]
     bounds = (
         TOO_FEW
         if analysis.few
         else "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
     )
-    note = f"{bounds} Points are percentage points."
-    return [TextTable("Measures against the baseline, paired by network", header, rows, [note])]
+    title, note = (
+        "Measures against the baseline, paired by network",
+        f"{bounds} Points are percentage points.",
+    )
+    return _by_measure(title, analysis, frame, others, entry, [note])
 
 
-def _lines(
-    frame: pl.DataFrame, variants: list[dict[str, str]], known: Mapping[str, Measure]
-) -> Iterator[tuple[Measure, str, list[dict[str, float | None] | None]]]:
-    """Each measure, of the ``known`` ones, and group of ``frame``, its name, and its row at each variant."""
+def _by_measure(
+    title: str,
+    analysis: Analysis,
+    frame: pl.DataFrame,
+    variants: Iterable[Levels],
+    entry: Callable[[Measure, Mapping[str, float | None]], str],
+    notes: Sequence[str] = (),
+) -> list[TextTable]:
+    """A table with a line for each measure and group of ``frame`` and a column for each of ``variants``."""
+    known, columns = measures_of(analysis.provenance.experiment), list(variants)
+    rows = []
     for (name, group), of_group in frame.group_by(["measure", "group"], maintain_order=True):
         measure = known[str(name)]
-        rows = [at_levels(of_group, one) for one in variants]
-        of_variants = [row.row(0, named=True) if row.height else None for row in rows]
-        yield measure, line_name(measure, str(group)), of_variants
+        of_variants = [at_levels(of_group, one) for one in columns]
+        cells = [entry(measure, own.row(0, named=True)) if own.height else "–" for own in of_variants]
+        rows.append([line_name(measure, str(group)), *cells])
+    header = ["measure", *map(variant_words, columns)]
+    return [TextTable(title, header, rows, notes)] if rows else []
 
 
 def group_text(group: str) -> str:
