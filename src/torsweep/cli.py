@@ -103,9 +103,6 @@ def _options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of a defect of torsweep.")
-    ] = False,
 ) -> None:
     """Options before a sub-command."""
 
@@ -122,9 +119,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Usage errors are typer's own: its message, exit code 2. Every other end is that of
     :func:`torsweep.ending.exit_code_of`.
     """
-    words = sys.argv[1:] if arguments is None else arguments
 
     def work() -> None:
         _command_of(app)(arguments, prog_name="torsweep")
 
-    sys.exit(exit_code_of(work, "torsweep", debug="--debug" in words))
+    sys.exit(exit_code_of(work, "torsweep"))

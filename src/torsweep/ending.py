@@ -1,17 +1,14 @@
 """How a command ends: its exit code, and at most one line on standard error.
 
 In: the command's work, as a function. Out: 0 done, 1 failed, 2 bad input or configuration, 3 a tool is
-missing (:mod:`torsweep.errors`). An exception that nobody foresaw is a defect of torsweep: its traceback goes
-to a file, and the line says where. A script of a rule ends in the same way, with its output in the rule's
-log.
+missing (:mod:`torsweep.errors`). An exception that nobody foresaw is a defect of torsweep, and passes through
+with its traceback. A script of a rule ends in the same way, with its output in the rule's log.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -31,12 +28,8 @@ def draw_into_files() -> None:
     os.environ["MPLBACKEND"] = "agg"
 
 
-def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = False) -> int:
-    """Do ``work``; the exit code of how it ended, after a line that begins with ``program`` if it failed.
-
-    With ``debug`` the traceback of a defect is shown instead of being put into a file. SystemExit passes
-    through.
-    """
+def exit_code_of(work: Callable[[], object], program: str) -> int:
+    """Do ``work``; the exit code of how it ended, after a line that begins with ``program`` if it failed."""
     draw_into_files()
     try:
         work()
@@ -50,30 +43,10 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
         return _BROKEN_PIPE
     except OSError as error:
         if error.strerror is None:
-            return _defect(program, error, debug)
+            raise
         where = f"{error.filename}: " if error.filename else ""
         return _ended(program, f"{where}{error.strerror}", OutputError.exit_code)
-    except (SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:  # a panic of a library in Rust is no Exception
-        return _defect(program, error, debug)
     return 0
-
-
-def _defect(program: str, error: BaseException, debug: bool) -> int:
-    lines = traceback.format_exception(error)
-    if debug:
-        sys.stderr.write("".join(lines))
-        return TorsweepError.exit_code
-    try:
-        handle, name = tempfile.mkstemp(prefix="torsweep-defect-", suffix=".txt")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.writelines([f"{' '.join(sys.argv)}\n", *lines])
-        where = f"the details are in {name}, please report them"
-    except OSError:
-        where = "--debug shows the details, please report them"
-    what = type(error).__name__
-    return _ended(program, f"this is a defect of torsweep ({what}); {where}", TorsweepError.exit_code)
 
 
 def _ended(program: str, line: str, code: int) -> int:
