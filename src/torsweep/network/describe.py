@@ -30,7 +30,6 @@ from torsweep.network.load import (
 )
 from torsweep.network.model import POSITIONS, Latencies, Network
 from torsweep.seeds import stream
-from torsweep.units import LEAST_TOR_RATE_BYTES_PER_S
 
 IDLE_BELOW = 0.2
 HOPELESS_ABOVE = 4.0
@@ -61,21 +60,17 @@ class Regime:
     """Web demand against capacity; rates in bytes/s, times in seconds.
 
     ``third_of_capacity``: usable capacity over three hops. ``demand_ceiling``: web clients × bytes of a
-    response / mean pause, as if downloads took no time. ``demand_unloaded``: the same with the download
-    time of an empty network. ``crowded_download_s``: the mean download time at which web clients alone
-    fill the network (clients × bytes / third − pause); None where they do not, because they ask for less
-    than that even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
-    usable capacity, where the bucket rather than the link binds.
+    response / mean pause, as if downloads took no time. ``crowded_download_s``: the mean download time at
+    which web clients alone fill the network (clients × bytes / third − pause); None where they do not,
+    because they ask for less than that even when downloads take no longer than on an empty network.
+    ``bucket_bound_share``: of usable capacity, where the bucket rather than the link binds.
     """
 
     third_of_capacity_bytes_per_s: int
     demand_ceiling_bytes_per_s: int
-    demand_unloaded_bytes_per_s: int
-    demand_ceiling_over_third: float
     unloaded_download_s: float
     crowded_download_s: float | None
     bucket_bound_share: float
-    relays_floored: int
     warning: str | None
 
     @property
@@ -194,12 +189,9 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
     return Regime(
         third_of_capacity_bytes_per_s=third,
         demand_ceiling_bytes_per_s=round(ceiling),
-        demand_unloaded_bytes_per_s=round(request_bytes / (web.think.mean_s + unloaded_s)),
-        demand_ceiling_over_third=round(ceiling / third, 3),
         unloaded_download_s=round(unloaded_s, 2),
         crowded_download_s=round(crowded_s, 2) if crowded_s >= unloaded_s else None,
         bucket_bound_share=round(bound / usable, 4),
-        relays_floored=sum(relay.rate_floored for relay in network.relays),
         warning=_warning(network, ceiling / third),
     )
 
@@ -273,8 +265,7 @@ def _load_lines(description: Description) -> list[str]:
 
 def _capacity_table(description: Description) -> Table:
     table = Table("position", "relays", "link MiB/s", "usable MiB/s", "weight", title="Capacity")
-    rows = description.positions
-    for position, capacity in rows.items():
+    for position, capacity in description.positions.items():
         table.add_row(
             position,
             str(capacity.relays),
@@ -282,14 +273,6 @@ def _capacity_table(description: Description) -> Table:
             f"{capacity.usable_bytes_per_s / MIB:.2f}",
             f"{100 * capacity.weight_share:.1f} %",
         )
-    table.add_section()
-    table.add_row(
-        "all",
-        str(sum(capacity.relays for capacity in rows.values())),
-        f"{sum(capacity.capacity_bytes_per_s for capacity in rows.values()) / MIB:.2f}",
-        f"{sum(capacity.usable_bytes_per_s for capacity in rows.values()) / MIB:.2f}",
-        "",
-    )
     return table
 
 
@@ -301,19 +284,12 @@ def _quantile_table(description: Description) -> Table:
 
 
 def _regime_lines(regime: Regime) -> list[str]:
-    third, ceiling, unloaded = (
-        f"{rate / MIB:.2f} MiB/s"
-        for rate in (
-            regime.third_of_capacity_bytes_per_s,
-            regime.demand_ceiling_bytes_per_s,
-            regime.demand_unloaded_bytes_per_s,
-        )
-    )
+    third, ceiling = regime.third_of_capacity_bytes_per_s / MIB, regime.demand_ceiling_bytes_per_s / MIB
     lines = [
-        f"capacity over 3 hops: {third}; web clients ask for at most {ceiling} "
-        f"({regime.demand_ceiling_over_third:.2f} of it), {unloaded} when downloads take "
-        f"{regime.unloaded_download_s:.1f} s as on an empty network",
-        f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
-        f"the rest; {regime.relays_floored} relays were raised to {LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s",
+        f"capacity over 3 hops: {third:.2f} MiB/s; web clients ask for at most {ceiling:.2f} MiB/s "
+        f"({ceiling / third:.2f} of it), as if their downloads took no time; on an empty network one takes "
+        f"{regime.unloaded_download_s:.1f} s",
+        f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, "
+        "the link for the rest",
     ]
     return [*lines, f"warning: {regime.warning}"] if regime.warning else lines

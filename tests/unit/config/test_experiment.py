@@ -153,19 +153,3 @@ def test_a_folder_that_is_a_link_gives_the_name_of_the_link(tmp_path):
     shutil.copytree(FILE.parent, tmp_path / "refill_sweep")
     (tmp_path / "mine").symlink_to("refill_sweep")
     assert load_experiment(tmp_path / "mine").name == "mine"
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("my-exp", "is no name of an experiment, got 'my-exp'; accepted: lower-case letters, digits and _"),
-        ("run", "is the name of a rule of the pipeline, got 'run'; accepted: another name"),
-        ("report", "is the name of a rule of the pipeline"),
-        ("a" * 65, "is no name of an experiment"),
-    ],
-)
-def test_a_name_that_the_pipeline_cannot_take_is_refused(tmp_path, name, said):
-    shutil.copytree(FILE.parent, tmp_path / name)
-    with pytest.raises(InputError) as refusal:
-        require_answerable(load_experiment(tmp_path / name))
-    assert f"{tmp_path / name}/experiment.yaml: experiment name: {said}" in str(refusal.value)

@@ -186,8 +186,3 @@ def test_what_is_no_tor_is_named_with_what_is_accepted(tors, said):
     with pytest.raises(InputError) as refusal:
         load_experiment("refill_sweep", {"tors": tors})
     assert f"experiment.yaml: {said}" in str(refusal.value)
-
-
-def test_a_tor_that_the_experiment_does_not_define_is_refused_with_the_closest_name():
-    with pytest.raises(InputError, match=r"knobs\.tor: names nothing .* \(did you mean 'branch'\?\), got"):
-        _asked("branc")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from torsweep.config.experiment import load_experiment
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError
 from torsweep.study import named_tor
 from torsweep.study.document import PATCHES, Setup, Study, make_study
 from torsweep.study.tor_change import Sides, TorChange, read_change
@@ -116,15 +116,6 @@ def test_two_questions_can_share_a_folder(tmp_path: Path) -> None:
     one.write()
     other.write()
     assert one.file.is_file() and other.file.is_file() and one.file != other.file
-
-
-def test_a_folder_of_a_user_is_not_touched(tmp_path: Path) -> None:
-    folder = tmp_path / "thesis"
-    folder.mkdir()
-    (folder / "chapter.tex").write_text("years of work")
-    with pytest.raises(OutputError, match=r"holds chapter\.tex, which torsweep did not write"):
-        study(option("1 msec"), folder=folder).write()
-    assert [file.name for file in folder.iterdir()] == ["chapter.tex"]
 
 
 def test_a_patch_is_kept_in_the_study(patch: Path) -> None:
