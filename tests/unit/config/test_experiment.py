@@ -81,10 +81,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ({"replicates": {"load": 3}}, "replicates: is not accepted"),
         ({"replicates": {"load": {"1": 3}}}, "replicates.load: the plan main does not turn this knob"),
         ({"replicates": {"circuit_policy": {"ewma": 3}}}, "replicates.circuit_policy: is no knob that makes"),
-        (
-            {"knobs.load": [1, 2], "baseline.load": 1, "replicates": {"load": {"1": 3}}},
-            "replicates.load.2: missing key; accepted: a whole number from 1",
-        ),
+        ({"knobs.load": [1, 2], "baseline.load": 1, "replicates": {"load": {"1": 3}}}, "replicates.load.2"),
         (
             {
                 "knobs.load": [1, 2],

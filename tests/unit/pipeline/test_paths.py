@@ -110,10 +110,7 @@ def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
     [
         ({"netwrk": "ci"}, "--config: netwrk: unknown key (did you mean 'network'?)"),
         ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: backtest_2009_claimed, "),
-        (
-            {"replicates": -1},
-            "--config: replicates: is not accepted, got -1; accepted: greater than or equal to 1",
-        ),
+        ({"replicates": -1}, "--config: replicates: is not accepted, got -1; accepted: greater than or"),
         ({"warm_up": 30}, "--config: warm_up: has no unit, got 30"),
     ],
 )

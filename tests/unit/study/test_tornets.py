@@ -119,11 +119,7 @@ def test_it_says_what_intervals_are_over() -> None:
         (["tornet-0.05"], {"networks": "auto"}, "--networks: is not accepted, got 'auto'"),
         (["tornet-0.05", "other"], {"networks": "8"}, "--networks: is not the number of networks given"),
         (["tornet-0.05"], {"warm_up": "40 min"}, "--warm-up: leaves nothing of the simulation"),
-        (
-            ["tornet-0.05"],
-            {"warm_up": "3 min", "measured": "2 min"},
-            "--measured: ends, with the warm-up before",
-        ),
+        (["tornet-0.05"], {"warm_up": "3 min", "measured": "2 min"}, "--measured: ends, with the warm-up"),
         (["tornet-0.05"], {"warm_up": "soon"}, "--warm-up: is not accepted, got 'soon'"),
         (["tornet-0.05"], {"era": "2012"}, "--era: cannot be chosen for a network of tornettools"),
         (["tornet-0.05"], {"pairing": "paths"}, "--pairing: cannot be chosen for a network of tornettools"),
