@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import lzma
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.made_tornet import CLIENTS, Download, Host, tornet
+from tests.made_tornet import Download, Host, tornet
 from torsweep.commands import import_command
 from torsweep.errors import InputError
 from torsweep.runsets.imported import import_folder, import_simulations, open_import
@@ -28,43 +29,57 @@ def refused(folder: Path, *more: Path) -> str:
     return message
 
 
-def test_an_empty_folder(tmp_path: Path) -> None:
-    (tmp_path / "tornet").mkdir()
-    assert refused(tmp_path / "tornet").startswith(
-        f"{tmp_path}/tornet: holds no results of a simulation; accepted: "
-    )
+def _config(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "shadow.config.yaml").write_text(text)
 
 
-def test_no_folder_at_all(tmp_path: Path) -> None:
-    assert "is no folder" in refused(tmp_path / "nowhere")
+def _second_log(program: str) -> Callable[[Path], object]:
+    def add(folder: Path) -> None:
+        log = next((folder / TGEN).parent.glob(f"{program}.*"))
+        log.with_name(f"{program}.1099.stdout.gz").write_bytes(gzip.compress(log.read_bytes()))
+
+    return add
 
 
-def test_a_network_that_was_not_simulated(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    for log in folder.glob("shadow.data/hosts/*/*"):
-        log.unlink()
-    assert "holds no results of a simulation" in refused(folder)
-
-
-def test_results_that_tornettools_has_packed(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
+def _pack(folder: Path) -> None:
     shutil.rmtree(folder / "shadow.data")
     (folder / "shadow.data.tar.xz").write_bytes(lzma.compress(b""))
-    assert "shadow.data.tar.xz: is packed, as `tornettools archive` leaves it" in refused(folder)
 
 
-@pytest.mark.parametrize("program", ["tgen", "oniontrace"])
-def test_a_client_with_the_logs_of_two_processes(program: str, tmp_path: Path) -> None:
+def _simulate_twice(folder: Path) -> None:
+    for number in (3, 4):
+        text = f"[INFO] The argument namespace is: Namespace(shadow_args='--seed={number} --progress=true')\n"
+        (folder / f"tornettools.simulate.2026-01-01.00.00.0{number}.log").write_text(text)
+
+
+def _with(**hosts: Host) -> Callable[[Path], object]:
+    return lambda folder: shutil.rmtree(folder) or tornet(folder, hosts)  # type: ignore[func-returns-value]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (shutil.rmtree, "tornet: is no folder"),
+        (lambda folder: shutil.rmtree(folder / "shadow.data"), "tornet: holds no results of a simulation"),
+        (_pack, "shadow.data.tar.xz: is packed, as `tornettools archive` leaves it"),
+        (_second_log("tgen"), "perfclient1exit: has the logs of several tgen, got 'tgen.1006.stdout, "),
+        (_second_log("oniontrace"), "perfclient1exit: has the logs of several oniontrace"),
+        (lambda folder: (folder / TGEN).unlink(), "perfclient1exit: has no log of TGen"),
+        (_simulate_twice, "mixes seeds: its logs of `tornettools simulate` name 3 and 4"),
+        (_with(perfclient1exit=Host()), "shadow.data/hosts: holds no download"),
+        (_with(perfclient2exit=Host([Download(0, 60.0, 1000)])), "perfclient2exit: a perf client downloads"),
+        (_config("general: {}\n"), "shadow.config.yaml: hosts: has no hosts"),
+        (_config("general: seven\nhosts: {}\n"), "shadow.config.yaml: general.seed: is no seed, got 'seven'"),
+        (
+            _config("general:\n  seed: x\nhosts: {}\n"),
+            "shadow.config.yaml: general.seed: is no seed, got 'x'",
+        ),
+    ],
+)
+def test_what_is_no_simulation(damage: Callable[[Path], object], said: str, tmp_path: Path) -> None:
     folder = tornet(tmp_path / "tornet")
-    log = next((folder / TGEN).parent.glob(f"{program}.*"))
-    log.with_name(f"{program}.1099.stdout.gz").write_bytes(gzip.compress(log.read_bytes()))
-    assert f"perfclient1exit: has the logs of several {program}, got '{log.name}, " in refused(folder)
-
-
-def test_a_client_without_a_log(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    (folder / TGEN).unlink()
-    assert "perfclient1exit: has no log of TGen" in refused(folder)
+    damage(folder)
+    assert said in refused(folder)
 
 
 def test_an_import_without_a_name() -> None:
@@ -75,14 +90,6 @@ def test_an_import_without_a_name() -> None:
 def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:
     message = refused(tornet(tmp_path / "tornet", seeds=(1, 2)))
     assert "mixes seeds: its logs of `tornettools generate` name 1 and 2" in message
-
-
-def test_a_folder_that_mixes_seeds_of_shadow(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    for number in (3, 4):
-        text = f"[INFO] The argument namespace is: Namespace(shadow_args='--seed={number} --progress=true')\n"
-        (folder / f"tornettools.simulate.2026-01-01.00.00.0{number}.log").write_text(text)
-    assert "mixes seeds: its logs of `tornettools simulate` name 3 and 4" in refused(folder)
 
 
 def _ends(folder: Path, stop_time: str, code: int | None) -> Path:
@@ -129,33 +136,6 @@ def test_one_simulation_given_twice(tmp_path: Path) -> None:
     one, same = tornet(tmp_path / "one"), tornet(tmp_path / "same")
     assert f"{same}: holds the same downloads as {one}" in refused(one, same)
     assert f"{one}: holds the same downloads as {one}" in refused(one, one)
-
-
-def test_a_simulation_without_a_download(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet", {"perfclient1exit": Host()})
-    assert "shadow.data/hosts: holds no download" in refused(folder)
-
-
-def test_a_configuration_that_is_none(tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    (folder / "shadow.config.yaml").write_text("general: {}\n")
-    assert "shadow.config.yaml: hosts: has no hosts" in refused(folder)
-
-
-@pytest.mark.parametrize("general", ["general:\n  seed: seven", "general: seven"])
-def test_a_seed_that_is_no_number(general: str, tmp_path: Path) -> None:
-    folder = tornet(tmp_path / "tornet")
-    file = folder / "shadow.config.yaml"
-    file.write_text(f"{general}\nhosts: {{}}\n")
-    assert f"{file}: general.seed: is no seed, got 'seven'; accepted: a whole number" in refused(folder)
-
-
-def test_a_perf_client_that_downloads_another_size(tmp_path: Path) -> None:
-    clients = {**CLIENTS, "perfclient2exit": Host([Download(0, 60.0, 1000)])}
-    message = refused(tornet(tmp_path / "tornet", clients))
-    assert (
-        "perfclient2exit: a perf client downloads another size, got '1000 B'; accepted: 51200 B, " in message
-    )
 
 
 def test_a_folder_that_is_no_import(tmp_path: Path) -> None:
