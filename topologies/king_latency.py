@@ -20,6 +20,13 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
+from coordinate_fit import (
+    Coordinates,
+    Pairs,
+    classical_scaling,
+    loss_and_slope,
+    measured_pairs,
+)
 from latency_statistics import (
     QUANTILES,
     between_places,
@@ -33,13 +40,6 @@ from scipy.optimize import least_squares, minimize
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel, write_model
-from torsweep.network.latency_import import (
-    Coordinates,
-    Pairs,
-    classical_scaling,
-    loss_and_slope,
-    measured_pairs,
-)
 
 PUBLISHED: Mapping[str, float] = {
     "mean ms": 180.0,

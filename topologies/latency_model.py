@@ -10,6 +10,7 @@ import lzma
 from pathlib import Path
 
 import numpy as np
+from coordinate_fit import Pairs, model_predictions
 from king_latency import derive_king
 from latency_statistics import upper_triangle
 from measured_latency import derive_measured
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel, read_model
-from torsweep.network.latency_import import Pairs, model_predictions
 
 _LONGEST_US = 1_000_000
 """Eight pairs of anchors have more, several times what their ends' other RTTs suggest."""

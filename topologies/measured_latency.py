@@ -11,6 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from coordinate_fit import (
+    HUBER_WIDTH,
+    SHORTEST_US,
+    UNIT_US,
+    Coordinates,
+    Pairs,
+    coordinate_model,
+    fit_coordinates,
+    measured_pairs,
+    model_predictions,
+    predicted_us,
+)
 from latency_statistics import (
     DECILES,
     QUANTILES,
@@ -25,18 +37,6 @@ from scipy.optimize import minimize
 
 from torsweep.network.exact import Floats
 from torsweep.network.latency import Whereabouts, write_model
-from torsweep.network.latency_import import (
-    HUBER_WIDTH,
-    SHORTEST_US,
-    UNIT_US,
-    Coordinates,
-    Pairs,
-    coordinate_model,
-    fit_coordinates,
-    measured_pairs,
-    model_predictions,
-    predicted_us,
-)
 
 _HELD_OUT = 0.1
 _LANDMARKS = 32

@@ -25,7 +25,7 @@ bulk_clients: 5
 servers: 20
 relay_population: {file: imported/relays}
 client_bandwidth: {file: imported/bandwidth}
-latency: {file: imported/latency, use: fit}
+latency: {file: imported/latency, use: direct}
 """
 SHOWN = {document.name: commands_of(document) for document in DOCUMENTS}
 

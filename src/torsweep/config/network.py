@@ -121,8 +121,8 @@ class LatencySource(InputSource):
     """
 
     use: Literal["fit", "direct"] = "fit"
-    """How an imported matrix is used: ``direct`` takes the round trips as they were measured, ``fit`` draws
-    new ones for each network from a coordinate model of them."""
+    """``direct`` takes the round trips of an imported matrix as they were measured; ``fit`` draws new ones
+    for each network from the coordinate model of a derived table."""
 
 
 class ClientBandwidthSource(InputSource):

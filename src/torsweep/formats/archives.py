@@ -31,7 +31,7 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
     require_regular(tarball)
     try:
         with tarfile.open(tarball) as archive:
-            # From Python 3.11.4 on: what leads out of the folder is refused, owners and special bits are dropped.
+            # From Python 3.11.4 on, what leads out of the folder is refused; owners are dropped.
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(folder)
     except _TAR_DAMAGE as error:

@@ -122,19 +122,18 @@ _WHEREABOUTS = ("country", "continent", "client_share", "relay_share")
 """What a table of latency holds of them."""
 
 
-def write_model(
-    model: CoordinateModel,
-    path: Path,
-    measured_us: NDArray[np.int32] | None = None,
-    whereabouts: Whereabouts | None = None,
-) -> None:
-    """Write ``model`` to ``path``, and with it the matrix it was fitted to, gaps filled, and where its places
-    are.
+def write_model(model: CoordinateModel, path: Path, whereabouts: Whereabouts | None = None) -> None:
+    """Write ``model`` to ``path``, and with it where its places are."""
+    told = {name: vars(whereabouts)[name] for name in _WHEREABOUTS} if whereabouts else {}
+    _write_arrays(path, vars(model) | told)
 
-    ``measured_us`` is (hosts, hosts) in microseconds.
-    """
-    arrays = vars(model) | ({} if measured_us is None else {_MEASURED: measured_us})
-    arrays |= {name: vars(whereabouts)[name] for name in _WHEREABOUTS} if whereabouts else {}
+
+def write_measured(matrix_us: NDArray[np.int32], path: Path) -> None:
+    """Write a measured matrix without gaps, (places, places) microseconds, to ``path``."""
+    _write_arrays(path, {_MEASURED: matrix_us})
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -150,6 +149,8 @@ def read_model_and_whereabouts(path: Path) -> tuple[CoordinateModel, Whereabouts
     Raises InputError when the file is damaged or of another kind.
     """
     arrays = read_arrays(path)
+    if "position_us" not in arrays and _MEASURED in arrays:
+        raise InputError("holds no coordinate model", file=path, key="latency.use", accepted="direct")
     if "position_us" not in arrays:
         raise InputError("is not a latency table made by torsweep", file=path)
     for name, dtype in _TYPES.items():
