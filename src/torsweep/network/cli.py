@@ -86,7 +86,7 @@ def import_latency(
     unit: Annotated[str, typer.Option(help="us, ms or s: the unit of the numbers in FILE.")],
     one_way: Annotated[bool, typer.Option("--one-way", help="The numbers are of one direction.")] = False,
 ) -> None:
-    """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT}."""
+    """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT, use: direct}."""
     from torsweep.network.latency_import import import_latency as run
 
     _print_imported(file, lambda: run(file, unit, out, one_way=one_way))
