@@ -61,18 +61,13 @@ def _summary_document(summary: MatrixSummary) -> dict[str, Any]:
         "median_rtt_ms": round(summary.median_rtt_us / 1000, 3),
         "asymmetry_median": round(summary.asymmetry, 4),
         "missing": round(summary.missing, 4),
-        "triangle_inequalities_violated": round(summary.violations.of_inequalities, 4),
-        "triangles_violated": round(summary.violations.of_triangles, 4),
     }
 
 
 def _summary_lines(summary: MatrixSummary) -> list[str]:
-    violations = summary.violations
     return [
         f"hosts: {summary.hosts}",
         f"median RTT: {summary.median_rtt_us / 1000:.1f} ms",
         f"asymmetry: {100 * summary.asymmetry:.1f} % (median difference of the two directions)",
         f"missing: {100 * summary.missing:.2f} % of the pairs",
-        f"triangle violations: {100 * violations.of_inequalities:.1f} % of inequalities, "
-        f"{100 * violations.of_triangles:.1f} % of triangles",
     ]

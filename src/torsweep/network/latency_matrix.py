@@ -10,15 +10,12 @@ diagonal means not measured.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsweep.errors import InputError
 from torsweep.formats.files import text_lines
@@ -29,7 +26,6 @@ MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 
 _LEAST_PAIRS = 0.1
 """The share of the pairs of hosts that has to have been measured."""
-_TRIANGLES = 400_000
 _LEAST_HOSTS = 8
 """With fewer hosts, a model of five coordinates and one height for each host has more numbers than the
 matrix."""
@@ -108,17 +104,6 @@ def _number(cell: str) -> float:
     return -1.0 if cell and math.isnan(number) else number
 
 
-class Violations(NamedTuple):
-    """How often the triangle inequality fails.
-
-    A triangle has three inequalities, of which at most one can fail: ``of_triangles`` is three times
-    ``of_inequalities``, and publications quote either.
-    """
-
-    of_inequalities: float
-    of_triangles: float
-
-
 @dataclass(frozen=True)
 class MatrixSummary:
     """Statistics of a matrix of RTTs; fractions in 0..1, asymmetry as the median of |a−b| / mean."""
@@ -127,27 +112,6 @@ class MatrixSummary:
     median_rtt_us: float
     asymmetry: float
     missing: float
-    violations: Violations
-
-
-def triangle_violations(rtt_us: Floats) -> Violations:
-    """Violations among the triangles all of whose sides are known: 400,000 random ones, or all if fewer."""
-    first, second, third = _corners(len(rtt_us))
-    sides = np.stack([rtt_us[first, second], rtt_us[second, third], rtt_us[first, third]])
-    sides = sides[:, np.isfinite(sides).all(axis=0)]
-    if not sides.shape[1]:
-        return Violations(0.0, 0.0)
-    share = float((2 * sides.max(axis=0) > sides.sum(axis=0)).mean())
-    return Violations(share / 3, share)
-
-
-def _corners(hosts: int) -> NDArray[np.integer]:
-    """Indices of three different hosts a column, (3, triangles)."""
-    if math.comb(hosts, 3) <= _TRIANGLES:
-        return np.array(list(itertools.combinations(range(hosts), 3)), dtype=np.intp).reshape(-1, 3).T
-    corners = np.random.default_rng(0).integers(0, hosts, (_TRIANGLES, 3)).T
-    first, second, third = corners
-    return corners[:, (first != second) & (second != third) & (first != third)]
 
 
 def summarise(rtt_us: Floats) -> MatrixSummary:
@@ -164,7 +128,6 @@ def summarise(rtt_us: Floats) -> MatrixSummary:
         median_rtt_us=float(np.median(values[known])) if known.any() else float("nan"),
         asymmetry=float(np.median(apart)) if len(apart) else 0.0,
         missing=float(1 - known.mean()) if len(values) else 0.0,
-        violations=triangle_violations(symmetric(rtt_us)),
     )
 
 

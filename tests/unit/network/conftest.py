@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from torsweep.config.network import NetworkConfig
 from torsweep.network.sampling import SampledNetwork, sample_network
+
+# The derivations of the shipped tables stand beside them.
+sys.path.append(str(Path(__file__).parents[3] / "topologies"))
 
 
 def small_config(**changes: object) -> NetworkConfig:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from derive import DERIVATIONS
+from king_latency import Residual, king_model, neighbour_means
+from latency_statistics import detours
 
 from torsweep.network.latency import check_model
 
@@ -29,15 +31,7 @@ def test_tables_hold_no_address_and_no_fingerprint(path: Path) -> None:
     assert not re.search(r"\b[0-9A-F]{40}\b", text)
 
 
-@pytest.fixture
-def derivations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The derivations' modules, which stand beside their tables, can be imported."""
-    monkeypatch.setattr(sys, "path", [str(TOPOLOGIES), *sys.path])
-
-
-def test_a_pair_has_a_detour_when_a_third_host_makes_its_path_shorter(derivations: None) -> None:
-    from latency_statistics import detours
-
+def test_a_pair_has_a_detour_when_a_third_host_makes_its_path_shorter() -> None:
     sides = {(0, 1): 100, (0, 2): 10, (1, 2): 80, (0, 3): 10, (1, 3): 60, (2, 3): 19}
     rtt_us = np.full((4, 4), np.nan)
     for (one, other), side in sides.items():
@@ -46,9 +40,7 @@ def test_a_pair_has_a_detour_when_a_third_host_makes_its_path_shorter(derivation
     assert detours(rtt_us) == (2 / 6, 1 / 6)
 
 
-def test_the_points_of_king_are_means_of_three_neighbours(derivations: None) -> None:
-    from king_latency import neighbour_means
-
+def test_the_points_of_king_are_means_of_three_neighbours() -> None:
     corners = np.array([[0, 0], [900, 0], [0, 900], [5000, 5000]])
     near = np.array([[-1, 0], [1, 0], [0, 3]])
     hosts = (corners[:, None] + near[None]).reshape(-1, 2).astype(float)
@@ -56,9 +48,7 @@ def test_the_points_of_king_are_means_of_three_neighbours(derivations: None) -> 
     assert sorted(map(tuple, found)) == sorted((float(x), float(y) + 1) for x, y in corners)
 
 
-def test_the_residual_of_king_turns_long_and_short_deviations_apart(derivations: None) -> None:
-    from king_latency import Residual, king_model
-
+def test_the_residual_of_king_turns_long_and_short_deviations_apart() -> None:
     points = np.random.default_rng(0).normal(0, 50_000, (60, 2))
     shape = np.tile(np.linspace(-1, 1, 101), (16, 1))
     plain = king_model(points, shape, Residual(scale=1.5, power=0, above=0, below=0))
@@ -71,9 +61,7 @@ def test_the_residual_of_king_turns_long_and_short_deviations_apart(derivations:
 if MEASUREMENTS:
 
     @pytest.mark.parametrize("kind", ["latency", "bandwidth", "relays"])
-    def test_the_derivation_gives_the_committed_tables(kind: str, tmp_path: Path, derivations: None) -> None:
-        from derive import DERIVATIONS
-
+    def test_the_derivation_gives_the_committed_tables(kind: str, tmp_path: Path) -> None:
         errors = DERIVATIONS[kind][1](Path(MEASUREMENTS) / kind, tmp_path)
         recorded = json.loads((TOPOLOGIES / "errors.json").read_text())[kind]
         if kind == "latency":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from latency_statistics import triangle_violations
 
 from torsweep.config.network import AccessDelay, LatencySource
 from torsweep.errors import InputError
@@ -25,7 +26,6 @@ from torsweep.network.latency import (
     with_diagonal,
     write_model,
 )
-from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US, Latencies
 from torsweep.network.sampling import LATENCY_TABLES, sample_network, source_path
 from torsweep.units import MOST_RTT_US

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-from torsweep.network.exact import Floats
-from torsweep.network.latency_matrix import summarise, triangle_violations
-
-sys.path.append(str(Path(__file__).parents[3] / "topologies"))
-
 from coordinate_fit import (
     Coordinates,
     Pairs,
@@ -21,7 +12,11 @@ from coordinate_fit import (
     measured_pairs,
     model_predictions,
 )
+from latency_statistics import generated, triangle_violations
 from measured_latency import place_hosts
+
+from torsweep.network.exact import Floats
+from torsweep.network.latency_matrix import summarise
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +60,7 @@ def test_corrections_remove_what_places_share(truth: tuple[Coordinates, Floats])
     corrected = np.abs(np.log(model_predictions(model, pairs) / pairs.rtt_us)).mean()
     assert corrected < 0.8 * plain
     assert (model.correction == model.correction.T).all()
+    assert np.nanmedian(generated(model, 90)) == pytest.approx(np.nanmedian(detoured), rel=0.2)
 
 
 def test_gaps_do_not_count() -> None:
