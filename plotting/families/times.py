@@ -3,9 +3,8 @@
 In: curves.csv and outcomes.csv. Out: a row of panels for each kind of client, a curve for each level of the
 first knob, facets for the others; a mark at the median. Bands are those of the difference from the baseline,
 paired by network; where variants have no networks in common, those of the mean over networks. A curve ends
-with the last quantile that every network reached. If the other downloads failed or timed out, a dotted line
-continues at that share, and numbers in a corner say how many failed. If the end of the run cut them off,
-there is no dotted line.
+with the last quantile that every network reached: the other downloads failed or were cut off by the end of
+the run, and numbers in a corner say how many failed.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ _ROW_IN = 1.45
 _LOW_END = 0.75
 """A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
 _STUCK = "Got nothing: clients without a byte in the last minute of the run."
-_CUT_OFF = 0.005
-"""A share of downloads too small to see: no line is drawn for fewer that failed or were cut off."""
 
 
 def how_to_read(byte: str) -> str:
@@ -66,13 +63,12 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     public = _public(beside, metric)
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = _monotone(source.summary("curves").filter(metric=metric), facets)
-    outcomes = _missing(points, source.summary("outcomes"))
+    outcomes = source.summary("outcomes")
     paired = points["paired_low_s"].is_not_null().any()
     low, high = ("paired_low_s", "paired_high_s") if paired else ("low_s", "high_s")
     about_bands = "Bands: 95 % t-intervals of the difference from the baseline, paired by network."
     about_bands = about_bands if paired else source.band_note()
     notes = [f"Times {clock_text(METRICS[metric].clock)}. Marks: medians."]
-    notes += ["Dotted: the rest failed."] * bool(_rest_failed(points, outcomes).height)
     notes += [] if beside is None or public.is_empty() else [f"Public Tor: {beside['file'][0]}."]
     missing = [kind for kind in kinds if points.filter(kind=kind).is_empty()]
     left_out = [
@@ -177,38 +173,16 @@ def _with_stuck(every: pl.DataFrame, stuck: pl.DataFrame, kind: str) -> pl.DataF
     return joined.with_columns(pl.col("stuck").fill_null(0.0))
 
 
-def _missing(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """``outcomes`` with the share of failures that the curves of one metric lack: a download that failed
-    after its first byte is missing only in the curve of last bytes.
-    """
-    keys = [name for name in outcomes.columns if name in curves.columns]
-    tops = curves.select(*keys, "top").unique(keys, keep="last")
-    lacking = pl.min_horizontal("failure_share", (1 - pl.col("top")).round(6))
-    joined = outcomes.join(tops, on=keys, how="left", maintain_order="left")
-    return joined.with_columns(failure_share=lacking).drop("top")
-
-
-def _rest_failed(curves: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Curves that end below 1 because downloads failed; up to a few may be cut off by the end of the run."""
-    keys = [name for name in outcomes.columns if name in curves.columns]
-    ends = curves.unique(["metric", *keys], keep="last", maintain_order=True)
-    failing = pl.col("failure_share")
-    return ends.join(outcomes, on=keys).filter(failing > _CUT_OFF, pl.col("top") >= 1 - failing - _CUT_OFF)
-
-
 def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.DataFrame) -> None:
-    """Extend the curves of :func:`_rest_failed`, and write the number of failures into a corner."""
+    """Write the number of failures into a corner that the ``curves`` leave free."""
     both = (outcomes["stuck"] > 0).any()
     lines, ends = [("failed | got nothing" if both else "failed", GREY)], [1.0]
     for level in facets.levels:
-        colour, curve = facets.marks[level].colour, at_levels(curves, {facets.knob: level})
-        of_level = at_levels(outcomes, {facets.knob: level})
-        for failing, stuck in of_level.select("failure_share", "stuck").iter_rows():
-            lines.append((share_text(failing) + (f" | {share_text(stuck)}" if both else ""), colour))
-            if not curve.is_empty():
-                ends.append(curve["share"][-1])
-                if not _rest_failed(curve, at_levels(outcomes, {facets.knob: level})).is_empty():
-                    panel.axis.hlines(curve["top"][0], curve["time_s"][-1], 1e9, colour, ":", linewidth=0.6)
+        of_level = at_levels(outcomes, {facets.knob: level}).select("failure_share", "stuck")
+        for failing, stuck in of_level.iter_rows():
+            text = share_text(failing) + (f" | {share_text(stuck)}" if both else "")
+            lines.append((text, facets.marks[level].colour))
+        ends += at_levels(curves, {facets.knob: level})["share"].tail(1).to_list()
     if both or (outcomes["failure_share"] > 0).any():
         _write_failures(panel.axis, lines, in_upper_left=min(ends) < _LOW_END)
 

@@ -181,33 +181,17 @@ class Statistic:
         Raises InputError when the file is missing, has no rows, lacks a column or has something else in it.
         """
         file = folder / self.file
-        frame, types = read_csv(file, texts=None, missing=NO_SUMMARIES), self.schema(knobs)
-        missing = [name for name in types if name not in frame.columns]
-        if missing:
-            raise InputError("lacks a column", file=file, accepted=missing[0])
+        frame = read_csv(file, texts=None, missing=NO_SUMMARIES)
         if frame.is_empty():
             raise InputError("has no rows", file=file, accepted="one or more")
-        return frame.with_columns(_read_column(frame[name], types[name], file) for name in types)
-
-
-_TYPES: dict[pl.DataType | type[pl.DataType], str] = {
-    pl.Boolean: "true or false",
-    pl.Int64: "whole numbers",
-    pl.Float64: "numbers",
-}
-
-
-def _read_column(written: pl.Series, dtype: pl.DataType, file: Path) -> pl.Series:
-    """The texts of a column as what they stand for; InputError for one that is no such value."""
-    if dtype == pl.Boolean:
-        read = written.replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean)
-    else:
-        read = written.cast(dtype, strict=False)
-    wrong = written.filter(read.is_null() & written.is_not_null())
-    if len(wrong):
-        accepted = _TYPES[dtype]
-        raise InputError("is no such value", file=file, key=written.name, value=wrong[0], accepted=accepted)
-    return read
+        columns = [
+            (pl.col(name) == "true" if dtype == pl.Boolean else pl.col(name).cast(dtype)).alias(name)
+            for name, dtype in self.schema(knobs).items()
+        ]
+        try:
+            return frame.with_columns(columns)
+        except pl.exceptions.PolarsError as error:
+            raise InputError(str(error).splitlines()[0], file=file) from None
 
 
 SEED_COLUMN: Columns = {"seed": (pl.Int64, "seed of the network")}

@@ -162,14 +162,6 @@ def test_curves_end_below_one_where_downloads_fail(source):
     assert "failed" in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_a_download_that_failed_after_its_first_byte_is_not_missing_there(source, tmp_path):
-    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
-    pl.read_csv(copy / "curves.csv").with_columns(top=1.0).write_csv(copy / "curves.csv")
-    with style():
-        figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
-    assert "failed" not in [text.get_text() for text in figure.axes[0].texts]
-
-
 @pytest.mark.parametrize(("highest", "corner"), [(0.9, (1, 0)), (0.6, (0, 1))])
 def test_failures_stand_where_no_curve_ends(source, tmp_path, highest, corner):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))

@@ -131,9 +131,7 @@ def test_networks_and_repetition_are_described(outline):
 def test_networks_without_web_clients_that_pause_have_no_regime(plan):
     provenance = PlanTables.open(plan.stage("tables")).provenance
     found = describe_networks(plan.networks, provenance, load_experiment("starvation").traffic)
-    assert found.table.header == ("network", "usable capacity, MiB/s")
-    assert [len(row) for row in found.table.rows] == [2, 2, 2]
-    assert (found.table.notes, found.warnings, found.overload) == ((), (), None)
+    assert (found.warnings, found.overload) == ((), None)
 
 
 def test_an_overload_stands_at_the_top(plan, text, tmp_path):

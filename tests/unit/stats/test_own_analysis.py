@@ -110,41 +110,21 @@ def test_what_is_written_is_read_back_as_it_was(summary, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "other", "value", "told"),
+    ("change", "said"),
     [
-        ("queues", "ninth_decile", "other", "", "queues.csv: lacks a column; accepted: ninth_decile"),
-        ("queues", "refill_interval", "refill", "", "queues.csv: lacks a column; accepted: refill_interval"),
-        (
-            "queues",
-            "ninth_decile",
-            "",
-            "x",
-            "queues.csv: ninth_decile: is no such value, got 'x'; accepted: nu",
-        ),
-        (
-            "stairs",
-            "seed",
-            "",
-            "1.5",
-            "stairs.csv: seed: is no such value, got '1.5'; accepted: whole numbers",
-        ),
-        ("stairs", "above_smooth", "", "yes", "got 'yes'; accepted: true or false"),
-        ("outcomes", "", "", "", "outcomes.csv: has no rows; accepted: one or more"),
+        (lambda frame: frame.drop("ninth_decile"), "ninth_decile"),
+        (lambda frame: frame.with_columns(ninth_decile=pl.lit("x")), "conversion from `str` to `f64` failed"),
+        (lambda frame: frame.clear(), "has no rows; accepted: one or more"),
     ],
 )
-def test_a_summary_that_somebody_edited_is_refused_in_one_line(
-    summary, tmp_path, name, column, other, value, told
-):
+def test_a_summary_that_somebody_edited_is_refused_in_one_line(summary, tmp_path, change, said):
     """Whoever edits a file may also put its new checksum into the manifest."""
     write_summary(summary, tmp_path)
-    file = tmp_path / f"{name}.csv"
-    frame = pl.read_csv(file, infer_schema=False)
-    frame = frame.with_columns(pl.lit(value).alias(column)) if value else frame
-    frame = frame.rename({column: other}) if other else frame
-    (frame if column else frame.clear()).write_csv(file)
-    with pytest.raises(InputError) as refused:
-        statistics("refill_sweep")[name].read(tmp_path, summary.provenance.knobs)
-    assert told in str(refused.value)
+    file = tmp_path / "queues.csv"
+    change(pl.read_csv(file, infer_schema=False)).write_csv(file)
+    with pytest.raises(InputError, match=rf"^{file}: .*{said}.*$") as refused:
+        statistics("refill_sweep")["queues"].read(tmp_path, summary.provenance.knobs)
+    assert "\n" not in str(refused.value)
 
 
 def test_experiments_that_ship_bring_their_own(monkeypatch):

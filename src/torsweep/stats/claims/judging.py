@@ -278,8 +278,7 @@ class Inquiry:
             questions = tuple(replace(each, confidence=level) for each, level in pairs)
         answers = tuple(each.answer(level, design) for each, level in zip(questions, levels, strict=True))
         can_show = _can_show(questions, answers)
-        sum_up = _sum_up_any if self.claim.any_shows else _sum_up
-        verdict, reason = sum_up(answers)
+        verdict, reason = _sum_up(answers, self.claim.any_shows)
         if verdict == INCONCLUSIVE and can_show:
             reason = f"{reason}; {can_show}"
         return Verdict(*head, verdict, reason, answers, self.claim.any_shows, can_show)
@@ -360,7 +359,8 @@ MOST_NAMED = 3
 """Comparisons that a reason names."""
 
 
-def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
+def _sum_up(answers: Sequence[Answer], any_shows: bool) -> tuple[str, str]:
+    """The verdict on a claim that takes all of its answers, or holds if any of them shows it; and why."""
     shown = {shows: [c for c in answers if c.shows == shows] for shows in (YES, NO, NO_DIFFERENCE, UNCLEAR)}
     if shown[NO]:
         named = "; ".join(f"{c.statement}: {c.contrary}" for c in shown[NO][:MOST_NAMED])
@@ -368,21 +368,10 @@ def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
         return CONTRADICTED, f"{len(shown[NO])} of {len(answers)} comparisons contradict it: {named}{more}"
     if len(shown[NO_DIFFERENCE]) == len(answers):
         return NO_DIFFERENCE, _all_show(answers, "no change as large as the margin")
-    if len(shown[YES]) == len(answers):
+    if len(shown[YES]) == len(answers) and not any_shows:
         return HOLDS, _all_show(answers, "it")
-    return INCONCLUSIVE, _parts(shown[YES], shown[NO_DIFFERENCE], shown[UNCLEAR], "it")
-
-
-def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
-    """The verdict on a claim that holds if any of its answers shows it."""
-    shown, same, unclear = (
-        [c for c in answers if c.shows == shows] for shows in (YES, NO_DIFFERENCE, UNCLEAR)
-    )
-    if shown:
-        return HOLDS, _parts(shown, same, unclear, "a change")
-    if unclear:
-        return INCONCLUSIVE, _parts(shown, same, unclear, "a change")
-    return NO_DIFFERENCE, _all_show(answers, "no change as large as the margin")
+    why = _parts(shown[YES], shown[NO_DIFFERENCE], shown[UNCLEAR], "a change" if any_shows else "it")
+    return HOLDS if any_shows and shown[YES] else INCONCLUSIVE, why
 
 
 def _all_show(answers: Sequence[Answer], what: str) -> str:
