@@ -9,6 +9,14 @@ from torsweep.tor.builds import BuiltTor
 from torsweep.tor.torrc import TEMPLATES
 
 
+def executable(file: Path, text: str) -> Path:
+    """A program of this ``text``, and the folders above it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
 def tells_round_trip(tcpi_rtt: object) -> str:
     """Lines of a shell script: what Shadow leaves of the simulation that shows whether it measures one."""
     host = "data/hosts/asking"
@@ -40,9 +48,7 @@ def stand_in_tor(folder: Path, version: str = "0.4.9.11", lacks: set[str] | None
     built = BuiltTor(folder / version, provenance)
     built = BuiltTor(folder / built.version, provenance)
     options = "\n".join(sorted(known_options() - (lacks or set())))
-    built.program.parent.mkdir(parents=True, exist_ok=True)
-    built.program.write_text(f"#!/bin/sh\ncat <<END\n{options}\nEND\n")
-    built.program.chmod(0o755)
+    executable(built.program, f"#!/bin/sh\ncat <<END\n{options}\nEND\n")
     return built
 
 

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.documents import BYTES, RUN, TARGETS, TREE, Target
+from tests.fuzz.documents import RUN, TARGETS, TREE, Target
 from torsweep.cli import main
 from torsweep.config.experiment import load_experiment
 from torsweep.ending import exit_code_of
@@ -251,11 +251,3 @@ def test_no_key_of_an_experiment_breaks_a_command_whatever_its_value(folder, cap
         assert code in (0, 2) and len(error.splitlines()) <= 1, f"{key}: {error[-2000:]}"
         holder[key] = before
     (place / "in" / target.file).write_bytes(whole)
-
-
-def test_a_flipped_bit_is_seen(folder: Path, capfd: Any) -> None:
-    """What the tests above rest on: damage is damage."""
-    (target, *_) = TARGETS["Parquet"]
-    place, whole = made(folder, "Parquet", target)
-    assert damaged(whole, [("flip", 0.5, 0.0, 1)]) != whole
-    assert set(target.kinds) == {*BYTES, "retype"} and place.is_dir()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.several_sources import MakeRun, leave_run
 from tests.small_network import equal_rtts, small_network
+from tests.stand_ins import executable
 from torsweep.cli import main
 from torsweep.engines import tools
 from torsweep.engines.emulation import entry
@@ -76,12 +77,9 @@ def install(no_tools: None, tmp_path: Path) -> Callable[..., Path]:
 
     def make(name: str, text: str, code: int = 0, after: str = "", folder: Path | None = None) -> Path:
         path = (folder or tmp_path / "bin") / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            f"#!/bin/sh\nPATH=/usr/bin:/bin\nprintf '%s\\n' {shlex.quote(text)}\n{after}\nexit {code}\n"
+        return executable(
+            path, f"#!/bin/sh\nPATH=/usr/bin:/bin\nprintf '%s\\n' {shlex.quote(text)}\n{after}\nexit {code}\n"
         )
-        path.chmod(0o755)
-        return path
 
     return make
 

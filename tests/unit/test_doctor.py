@@ -59,9 +59,6 @@ def test_whatever_is_too_small_is_named(paper: NetworkConfig, limit: dict[str, i
     found = shortfalls(shadow.demand(paper), replace(ROOMY, **limit))
     assert [short.name for short in found] == [name]
     assert found[0].has == next(iter(limit.values())) < found[0].needs
-
-
-def test_a_limit_that_is_not_known_binds_nothing(paper: NetworkConfig) -> None:
     unknown = replace(ROOMY, processes=None, pid_max=None, threads_max=None, open_files=None)
     assert shortfalls(shadow.demand(paper), unknown) == []
 

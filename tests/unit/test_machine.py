@@ -36,26 +36,14 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
     assert machine.shared_memory_free_bytes is not None and machine.shared_memory_free_bytes > 0
 
 
-def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
-    meminfo = "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"
-    _write(
-        tmp_path,
-        {
-            "proc/meminfo": meminfo,
-            "sys/fs/cgroup/memory.max": "4000000000\n",
-            "sys/fs/cgroup/memory.current": "1500000000\n",
-            "sys/fs/cgroup/memory.stat": "anon 1000000000\ninactive_file 300000000\n",
-            "sys/fs/cgroup/pids.max": "512\n",
-        },
-    )
-    machine = read_machine(tmp_path)
-    assert machine.available_bytes == 2_800_000_000
-    assert machine.thread_limit == 512
-
-
-def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
-    _write(tmp_path, {"proc/meminfo": "MemAvailable: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"})
-    assert read_machine(tmp_path).available_bytes == 1_024_000
+def test_what_a_group_could_give_back_is_free_and_no_limit_is_none(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/memory"
+    files = {"max": "4000000000", "current": "1500000000", "stat": "anon 1000000000\ninactive_file 300000000"}
+    _write(tmp_path, {"proc/meminfo": "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"})
+    _write(tmp_path, {f"{group}.{name}": f"{text}\n" for name, text in files.items()})
+    assert read_machine(tmp_path).available_bytes == 2_800_000_000
+    _write(tmp_path, {f"{group}.max": "max\n"})
+    assert read_machine(tmp_path).available_bytes == 20_000_000 * 1024
 
 
 GROUP_TREES = {

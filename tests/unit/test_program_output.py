@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.errors import InputError
 from torsweep.program_output import NoAnswer, ask
 from torsweep.study.named_tor import read_tor
 
 
 def program(folder: Path, script: str) -> Path:
-    file = folder / "program"
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return file
+    return executable(folder / "program", f"#!/bin/sh\n{script}\n")
 
 
 def test_both_outputs_are_text_whatever_their_bytes(tmp_path):
@@ -28,16 +25,10 @@ def test_a_program_that_a_signal_ended_tells_which(tmp_path):
     assert ask([program(tmp_path, "kill -SEGV $$")], 10).returncode == -11
 
 
-@pytest.mark.parametrize(
-    ("script", "why"),
-    [
-        ("exec sleep 60", "no answer within 0.2 s"),
-        ("exec 1>&- 2>&-; exec sleep 60", "no answer within 0.2 s"),
-    ],
-)
-def test_a_program_without_end_is_stopped(tmp_path, script, why):
-    with pytest.raises(NoAnswer, match=re.escape(why)):
-        ask([program(tmp_path, script)], 0.2 if "sleep" in script else 60)
+@pytest.mark.parametrize("script", ["exec sleep 60", "exec 1>&- 2>&-; exec sleep 60"])
+def test_a_program_without_end_is_stopped(tmp_path, script):
+    with pytest.raises(NoAnswer, match=r"no answer within 0\.2 s"):
+        ask([program(tmp_path, script)], 0.2)
 
 
 def test_what_does_not_start_says_why(tmp_path):
@@ -45,12 +36,6 @@ def test_what_does_not_start_says_why(tmp_path):
         ask([tmp_path / "nothing"], 10)
 
 
-@pytest.mark.parametrize(
-    ("script", "problem"),
-    [
-        (r"printf '\377\376'", "does not run here as tor; its answer to --version is: \ufffd\ufffd"),
-    ],
-)
-def test_such_a_program_is_refused_as_tor(tmp_path, script, problem):
-    with pytest.raises(InputError, match=re.escape(problem)):
-        read_tor(str(program(tmp_path, script)), "--candidate")
+def test_such_a_program_is_refused_as_tor(tmp_path):
+    with pytest.raises(InputError, match="as tor; its answer to --version is: \ufffd\ufffd"):
+        read_tor(str(program(tmp_path, r"printf '\377\376'")), "--candidate")

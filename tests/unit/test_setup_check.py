@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
+
 CHECK = Path(__file__).parents[2] / "setup" / "check.sh"
 BASE_PROGRAMS = ("awk", "cat", "dirname", "mktemp", "rm", "sed")
 GOOD = {
@@ -30,8 +32,7 @@ def machine(tmp_path) -> Machine:
             (tmp_path / name).symlink_to(shutil.which(name))
         for name, body in (GOOD | changes).items():
             if body is not None:
-                (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
-                (tmp_path / name).chmod(0o755)
+                executable(tmp_path / name, f"#!/bin/sh\n{body}\n")
         environment = {"PATH": str(tmp_path), "TMPDIR": str(tmp_path)}
         return subprocess.run(
             ["/bin/sh", check], env=environment, capture_output=True, text=True, check=False
@@ -97,8 +98,7 @@ def debian(
         "id": f"echo {user}",
     }
     for name, body in scripts.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f"#!/bin/sh\n{body}\n")
     for name in ("sed", "awk", "cut", "sort", "dirname", "grep"):
         (tmp_path / name).symlink_to(shutil.which(name))
     environment = {"PATH": str(tmp_path)}

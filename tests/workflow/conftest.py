@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
+from tests.stand_ins import executable, tells_round_trip
 from tests.workflow import warm
 from torsweep.engines.tools import TOOL_KINDS
 
@@ -178,6 +178,5 @@ def shadow_and_compiler(tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
     }
     scripts["CC"] = "exit 0"  # a compiler that finds every library
     for variable, script in scripts.items():
-        (programs / variable).write_text(f"#!/bin/sh\n{script}\n")
-        (programs / variable).chmod(0o755)
+        executable(programs / variable, f"#!/bin/sh\n{script}\n")
         monkeypatch.setenv(variable, str(programs / variable))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.stand_ins import tor_script
+from tests.stand_ins import executable, tor_script
 from tests.workflow.conftest import REPOSITORY, Workspace
 from torsweep.formats.files import read_json
 
@@ -87,8 +87,7 @@ class Study:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         for program in ("tor", "tor-gencert"):
-            (folder / program).write_text(tor_script(line))
-            (folder / program).chmod(0o755)
+            executable(folder / program, tor_script(line))
 
     def snakemake(self, *arguments: str) -> str:
         """What Snakemake says."""

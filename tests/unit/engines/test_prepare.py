@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.small_network import equal_rtts, small_network
+from tests.stand_ins import executable
 from tests.synthetic import finish_run
 from tests.unit.conftest import POSITIONS
 from torsweep.config.experiment import load_experiment
@@ -125,18 +126,12 @@ def test_what_is_no_network_is_refused(network, tmp_path):
         _run(network, tmp_path / "run")
 
 
-def test_the_same_run_keeps_its_results(network, tmp_path):
+def test_the_same_run_keeps_its_results_and_another_takes_them_away(network, tmp_path):
     directory = tmp_path / "run"
     assert write_run(_run(network, directory), directory)
     _finish(directory)
     assert not write_run(_run(network, directory), directory)
     assert finished_run(directory)
-
-
-def test_another_run_takes_the_old_results_away(network, tmp_path):
-    directory = tmp_path / "run"
-    write_run(_run(network, directory), directory)
-    _finish(directory)
     assert write_run(_run(network, directory, "refill_interval=10ms"), directory)
     assert not (directory / "provenance.json").exists()
     assert not (directory / "streams.parquet").exists()
@@ -196,13 +191,6 @@ def test_a_run_of_the_model_says_its_transport_and_one_of_another_engine_has_non
     assert run_settings(experiment, "emulation", "2012", experiment.variant("")).transport is None
 
 
-@pytest.mark.parametrize("engine", ["shadow", "emulation"])
-def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
-    experiment = load_experiment("refill_sweep")
-    with pytest.raises(InputError, match=r"tcp: is of the model alone.*accepted: engine cellsim"):
-        run_settings(experiment, engine, "2012", experiment.variant("tcp=linux"))
-
-
 @pytest.mark.parametrize(
     ("engine", "levels", "said"),
     [
@@ -211,6 +199,8 @@ def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
         ("emulation", "nagle=off", None),
         ("cellsim", "conflux=on", "conflux: is not in the model, got 'on'; accepted: engine "),
         ("shadow", "conflux=on+congestion=fixed", "conflux: has no effect under this congestion"),
+        ("shadow", "tcp=linux", "tcp: is of the model alone.*accepted: engine cellsim"),
+        ("emulation", "tcp=linux", "tcp: is of the model alone.*accepted: engine cellsim"),
     ],
 )
 def test_a_level_that_changes_nothing_is_refused(engine, levels, said):
@@ -345,9 +335,7 @@ def test_the_builds_of_a_run_are_those_that_files_name(tmp_path, monkeypatch):
 def test_a_bundle_that_a_build_refuses_ends_even_the_runs_of_other_bundles(
     torsweep, network, tmp_path, monkeypatch
 ):
-    program = tmp_path / "tor"
-    program.write_text('#!/bin/sh\ngrep -q CacheDNSS "$3" && exit 1\necho CacheDNS\n')
-    program.chmod(0o755)
+    program = executable(tmp_path / "tor", '#!/bin/sh\ngrep -q CacheDNSS "$3" && exit 1\necho CacheDNS\n')
     built = SimpleNamespace(program=program, is_arti=False)
     monkeypatch.setattr("torsweep.tor.builds.find_build", lambda version: built)
     (tmp_path / "built").write_text("build of tor: 0.4.9.3-aaaaaaaaaaaa\n")

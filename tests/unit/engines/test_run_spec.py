@@ -19,6 +19,19 @@ def _run(network, directory, variant="", era="2012", **overrides):
     return build_run(run_settings(experiment, "cellsim", era, asked), asked, network, directory)
 
 
+WEB = {
+    "request_bytes": 400,
+    "response_bytes": 307_200,
+    "think_min_ns": 1_000_000_000,
+    "think_max_ns": 30_000_000_000,
+    "think_step_ns": 1,
+    "streams_per_circuit_isolation": False,
+    "parallel_streams": 1,
+    "timeout_ns": None,
+    "under_way_at_start": True,
+}
+
+
 def test_run_json_states_everything(network, tmp_path):
     directory = tmp_path / "runs" / "a"
     write_run(_run(network, directory, "refill_interval=10ms+circuit_policy=round_robin"), directory)
@@ -64,28 +77,8 @@ def test_run_json_states_everything(network, tmp_path):
         },
         "transport": {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}},
         "traffic": {
-            "web": {
-                "request_bytes": 400,
-                "response_bytes": 307_200,
-                "think_min_ns": 1_000_000_000,
-                "think_max_ns": 30_000_000_000,
-                "think_step_ns": 1,
-                "streams_per_circuit_isolation": False,
-                "parallel_streams": 1,
-                "timeout_ns": None,
-                "under_way_at_start": True,
-            },
-            "bulk": {
-                "request_bytes": 400,
-                "response_bytes": 5_242_880,
-                "think_min_ns": 0,
-                "think_max_ns": 0,
-                "think_step_ns": 1,
-                "streams_per_circuit_isolation": False,
-                "parallel_streams": 1,
-                "timeout_ns": None,
-                "under_way_at_start": True,
-            },
+            "web": WEB,
+            "bulk": {**WEB, "response_bytes": 5_242_880, "think_min_ns": 0, "think_max_ns": 0},
         },
         "paths": None,
         "tables": {"progress": False},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
+from tests.stand_ins import executable, tells_round_trip
 from torsweep.engines import selection, tools
 from torsweep.engines.emulation import entry as emulation
 from torsweep.engines.emulation.rights import HostRights
@@ -32,23 +32,19 @@ def programs(tmp_path, monkeypatch):
         for name in names:
             program = tmp_path / name
             answer = answers.get(name) or ANSWERS.get(name, "")
-            program.write_text(
-                f"#!/bin/sh\nPATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
+            executable(
+                program, f"#!/bin/sh\nPATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
             )
-            program.chmod(0o755)
 
     return install
 
 
-def test_auto_takes_cellsim_and_says_why(programs):
+def test_auto_takes_cellsim_and_says_why_and_shadow_where_all_its_tools_are(programs):
     programs("cellsim")
     choice = choose_engine("auto", BOTH)
     assert choice.engine == "cellsim"
     assert choice.reason.startswith("shadow: not on PATH")
-
-
-def test_auto_takes_shadow_where_all_its_tools_are(programs):
-    programs("cellsim", "shadow", "tgen")
+    programs("shadow", "tgen")
     assert choose_engine("auto", BOTH).reason.startswith("oniontrace: not on PATH")
     programs("oniontrace")
     assert choose_engine("auto", BOTH).engine == "shadow"
@@ -77,7 +73,8 @@ def test_auto_plans_what_only_waits_for_a_build_of_tor(programs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "engines"), [("emulation", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH)]
+    ("wanted", "engines"),
+    [("emulation", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH), ("shadow-no-rtt", ("cellsim",))],
 )
 def test_an_engine_that_cannot_run_the_experiment_is_refused(programs, wanted, engines):
     with pytest.raises(InputError) as refusal:
@@ -86,7 +83,8 @@ def test_an_engine_that_cannot_run_the_experiment_is_refused(programs, wanted, e
 
 
 def test_an_engine_that_was_asked_for_is_taken_though_it_lacks_a_tool(programs):
-    assert choose_engine("shadow", BOTH).engine == "shadow"
+    for named in ("shadow", "shadow-no-rtt"):
+        assert choose_engine(named, BOTH).engine == named
     with pytest.raises(ToolMissing, match="shadow: not on PATH") as lack:
         require_engine("shadow")
     assert lack.value.exit_code == 3
@@ -128,12 +126,6 @@ def test_runs_of_the_two_kinds_of_shadow_never_mix(programs):
     assert "Shadow 3.3.0" in version_of("shadow")
     with pytest.raises(ToolMissing, match="shadow-no-rtt: the Shadow that is here measures round trips"):
         version_of("shadow-no-rtt")
-
-
-def test_the_other_kind_of_shadow_can_be_named(programs):
-    assert choose_engine("shadow-no-rtt", BOTH).engine == "shadow-no-rtt"
-    with pytest.raises(InputError, match="no engine that can run this experiment"):
-        choose_engine("shadow-no-rtt", ("cellsim",))
 
 
 def test_a_shadow_of_which_it_cannot_be_told_is_passed_over_or_refused(programs):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.config.eras import tor_settings
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing
@@ -41,9 +42,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(file: Path, script: str) -> Path:
     """A program that runs ``script``."""
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return file
+    return executable(file, f"#!/bin/sh\n{script}\n")
 
 
 def test_a_version_is_built_once_and_its_build_says_how(tools: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 
 from torsweep.config.tors import STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing
+from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.tor import builds
 from torsweep.tor import compile as compiling
@@ -46,18 +46,10 @@ def built(tmp_path: Path, series: Series) -> Path:
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")
     (folder / "bin" / "tor-gencert").write_text("")
-    (folder / "provenance.json").write_text(
-        json.dumps(
-            {
-                "version": "0.4.9.11",
-                "source": "tor_0.4.9.11.orig.tar.gz",
-                "source_sha256": "0" * 64,
-                "series_sha256": series.sha256,
-                "configure": configure_flags(tests=False),
-                "program_sha256": hashlib.sha256((folder / "bin" / "tor").read_bytes()).hexdigest(),
-            }
-        )
-    )
+    facts = {"version": "0.4.9.11", "source": "tor_0.4.9.11.orig.tar.gz", "source_sha256": "0" * 64}
+    facts |= {"series_sha256": series.sha256, "program_sha256": sha256_of_file(folder / "bin" / "tor")}
+    facts["configure"] = configure_flags(tests=False)
+    (folder / "provenance.json").write_text(json.dumps(facts))
     key = build_key(FROM_DEBIAN, series.sha256, configure_flags(tests=False))
     (tmp_path / "tools" / f"built-{key}").write_text(f"{STAMP} {folder.name}\n")
     return tmp_path / "tools"
@@ -100,34 +92,32 @@ def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tarbal
         planned_key(TorSource(source=str(tmp_path / "nowhere")), series_folder)
 
 
-def test_a_build_with_other_options_of_configure_is_none(built, monkeypatch):
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("configure_flags", lambda *, tests: ["--enable-other"]),
+        ("read_series", lambda: Series(read_series().patches[:1], "1" * 64)),
+    ],
+)
+def test_a_build_of_another_series_or_with_other_options_of_configure_is_none(
+    built, monkeypatch, part, other
+):
     monkeypatch.chdir(ROOT)
     assert find_build(built)
-    monkeypatch.setattr(builds, "configure_flags", lambda *, tests: ["--enable-other"])
-    with pytest.raises(ToolMissing, match="no tor with this patch series is built"):
-        find_build(built)
-
-
-@pytest.mark.parametrize("lost", ["provenance.json", "bin/tor", "bin/tor-gencert"])
-def test_a_build_with_a_part_missing_is_none(built, lost):
-    folder = next(built.glob("0.4.9.11-*"))
-    (folder / lost).unlink()
-    assert read_build(folder) is None
-
-
-def test_a_program_that_is_not_the_one_described_is_no_build(built):
-    folder = next(built.glob("0.4.9.11-*"))
-    (folder / "bin" / "tor").write_text("half of")
-    assert read_build(folder) is None
-
-
-def test_a_build_of_another_series_is_none(built, monkeypatch, series):
-    monkeypatch.chdir(ROOT)
-    other = Series(series.patches[:1], "1" * 64)
-    monkeypatch.setattr(builds, "read_series", lambda: other)
+    monkeypatch.setattr(builds, part, other)
     with pytest.raises(ToolMissing, match="no tor with this patch series is built") as raised:
         find_build(built)
     assert raised.value.exit_code == 3
+
+
+@pytest.mark.parametrize("lost", ["provenance.json", "bin/tor", "bin/tor-gencert", None])
+def test_a_build_with_a_part_missing_or_another_program_than_it_says_is_none(built, lost):
+    folder = next(built.glob("0.4.9.11-*"))
+    if lost:
+        (folder / lost).unlink()
+    else:
+        (folder / "bin" / "tor").write_text("half of")
+    assert read_build(folder) is None
 
 
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):

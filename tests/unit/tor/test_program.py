@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor.program import as_tor_writes, config_of, modules_of, options_of, refuse_options
 
@@ -33,10 +34,7 @@ esac
 
 @pytest.fixture
 def tor(tmp_path: Path) -> Path:
-    file = tmp_path / "tor"
-    file.write_text(TOR)
-    file.chmod(0o755)
-    return file
+    return executable(tmp_path / "tor", TOR)
 
 
 def test_options_and_modules_are_what_tor_lists_and_it_is_asked_once(tor):
@@ -81,9 +79,7 @@ def test_a_line_that_tor_refuses_is_named_with_tors_own_words(tor, lines, text):
 
 
 def test_a_program_that_does_not_answer_is_named(tmp_path):
-    silent = tmp_path / "tor"
-    silent.write_text("#!/bin/sh\nexit 0\n")
-    silent.chmod(0o755)
+    silent = executable(tmp_path / "tor", "#!/bin/sh\nexit 0\n")
     with pytest.raises(TorsweepError, match="tor: has no answer to --list-torrc-options"):
         options_of(silent)
     silent.write_text("\x7fELF")

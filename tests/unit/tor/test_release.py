@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.errors import InputError, ToolMissing
 from torsweep.tor import release
 from torsweep.tor.release import PACKAGE, as_sources, find_release, unpack
@@ -71,8 +72,7 @@ def _apt(folder: Path, source: str) -> None:
     """Stand-ins for apt's programs, in a shell; ``source`` is what `apt-get source` does."""
     get = f'case "$*" in *--download-only*) {source};; esac'
     for name, script in {"apt-get": get, "apt-config": ":"}.items():
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
+        executable(folder / name, f"#!/bin/sh\n{script}\n")
 
 
 def test_debians_tarball_is_fetched_once_and_appears_as_a_whole(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
@@ -72,9 +73,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             raise TorsweepError("make of tor failed: clock.c:1:1: error: broken")
         for name in build.BUILT_PROGRAMS.values():
             program = built / name
-            program.parent.mkdir(parents=True, exist_ok=True)
-            program.write_text(f"#!/bin/sh\necho 'Tor version 0.4.8.2-dev.'\nexit\n{text}")
-            program.chmod(0o755)
+            executable(program, f"#!/bin/sh\necho 'Tor version 0.4.8.2-dev.'\nexit\n{text}")
         return compiling.configure_flags(tests=tests)
 
     monkeypatch.setattr(build, "check_requirements", lambda: None)
@@ -91,9 +90,7 @@ def program(path: Path, script: str, dirauth: str = "yes") -> Path:
     """A program that answers with ``script``, and says that it has the modules of a tor."""
     path.parent.mkdir(parents=True, exist_ok=True)
     modules = f'[ "$1" = --list-modules ] && {{ echo relay: yes; echo dirauth: {dirauth}; exit; }}'
-    path.write_text(f"#!/bin/sh\n{modules}\n{script}\n")
-    path.chmod(0o755)
-    return path
+    return executable(path, f"#!/bin/sh\n{modules}\n{script}\n")
 
 
 def test_two_builds_whose_sources_differ_in_one_line_have_different_keys(repository, tmp_path, compiler):

@@ -13,7 +13,7 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 from torsweep.network.model import Relay
-from torsweep.tor.torrc import consensus_parameters, differences, environment, knob_options, lacking, torrc
+from torsweep.tor.torrc import consensus_parameters, differences, environment, lacking, torrc
 
 VALUES = {
     "authorities": "DirAuthority a orport=9001 v3ident=" + "A" * 40 + " 127.0.0.1:9030 " + "B" * 40,
@@ -77,6 +77,10 @@ def test_every_placeholder_is_filled_in(role: str, era: str) -> None:
         ("client", {}, {"guards": "1"}, "NumEntryGuards 1\nNumPrimaryGuards 3"),
         ("client", {}, {"guards": "5"}, "NumEntryGuards 5\nNumPrimaryGuards 5"),
         ("authority", {}, {}, "MinimalAcceptedServerVersion 0.4.7.0-alpha-dev"),
+        ("client", {}, {"ewma_half_life": "500ms"}, "CircuitPriorityHalflife 0.5"),
+        ("client", {}, {"ewma_half_life": "500ms"}, "CircuitPolicy ewma"),
+        ("client", {}, {"circuit_policy": "round_robin"}, "CircuitPolicy roundrobin"),
+        ("client", {}, {"circuit_policy": "round_robin"}, "CircuitRoundRobinQuantum 32"),
     ],
 )
 def test_a_torrc_says_what_a_host_and_its_knobs_ask_for(role, of_relay, levels, line) -> None:
@@ -86,13 +90,6 @@ def test_a_torrc_says_what_a_host_and_its_knobs_ask_for(role, of_relay, levels, 
     assert ("TokenBucketRefillPhase" in text) == (role == "relay" and "refill_mode" not in levels)
     assert ("ExitPolicy accept" in text) == ("exit" in of_relay.get("position", ""))
     assert ("TokenBucket" in text) == (role == "relay")
-
-
-def test_both_circuit_policies() -> None:
-    ewma = knob_options("client", tor_settings("2012", {"ewma_half_life": "500ms"}))
-    assert (ewma["CircuitPolicy"], ewma["CircuitPriorityHalflife"]) == ("ewma", "0.5")
-    turns = knob_options("client", tor_settings("2012", {"circuit_policy": "round_robin"}))
-    assert (turns["CircuitPolicy"], turns["CircuitRoundRobinQuantum"]) == ("roundrobin", "32")
 
 
 LEVELS = {
@@ -203,26 +200,28 @@ def test_a_level_that_a_tor_lacks_is_refused(era: str, levels: dict[str, str], m
     assert lacking(settings, KNOWN) is None
 
 
-def test_conflux_is_refused_where_it_is_not_known() -> None:
-    settings = tor_settings("today", {}).model_copy(update={"conflux": True})
-    assert "conflux: cannot be set" in str(lacking(settings, OLD))
-    assert lacking(settings, PLAIN) is None
-
-
-def test_a_relay_that_is_traced_needs_a_tor_that_records_cells() -> None:
+def test_conflux_and_tracing_are_refused_where_they_are_not_known() -> None:
     settings = tor_settings("today", {})
+    with_conflux = settings.model_copy(update={"conflux": True})
+    assert "conflux: cannot be set" in str(lacking(with_conflux, OLD))
+    assert lacking(with_conflux, PLAIN) is None
     problem = str(lacking(settings, PLAIN, traced=True))
     assert "tracing: cannot be done: this tor has no CellTraceFile" in problem
     assert lacking(settings, KNOWN, traced=True) is None
+
+
+def _stated(text: str) -> list[str]:
+    """The parameters of the consensus that an authority's torrc states."""
+    line = re.search(r"^ConsensusParams (.*)$", text, re.MULTILINE)
+    assert line is not None
+    return line[1].split()
 
 
 def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_outrank_it() -> None:
     settings = tor_settings("today", {})
     given = {"cc_alg": 0, "KISTSchedRunInterval": 7, "cfx_enabled": 1, "of_mine": -3}
     text = torrc("authority", VALUES, settings, parameters=given)
-    line = re.search(r"^ConsensusParams (.*)$", text, re.MULTILINE)
-    assert line is not None
-    words = line[1].split()
+    words = _stated(text)
     assert {f"{name}={value}" for name, value in given.items()} <= set(words)
     assert len({word.partition("=")[0] for word in words}) == len(words)
     assert "cc_sendme_inc=31" in words
@@ -235,10 +234,7 @@ def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_out
 
 
 def test_an_authority_states_no_parameter_that_tor_takes_from_its_options() -> None:
-    text = text_of("authority", "today")
-    line = re.search(r"^ConsensusParams (.*)$", text, re.MULTILINE)
-    assert line is not None
-    stated = [word.split("=")[0] for word in line[1].split()]
+    stated = [word.split("=")[0] for word in _stated(text_of("authority", "today"))]
     assert "AuthDirMaxServersPerAddr" in tor_settings("today", {}).consensus
     assert "AuthDirMaxServersPerAddr" not in stated
     assert len(set(stated)) == len(stated)

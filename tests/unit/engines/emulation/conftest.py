@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.small_network import equal_rtts, small_network
-from tests.stand_ins import known_options
+from tests.stand_ins import executable, known_options
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.process_layout import ProcessLayout
 from torsweep.engines.emulation.rights import EmulationTools
@@ -124,9 +124,7 @@ def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[
 
     def make(body: str, linkem: str = LINKEM) -> EmulationTools:
         tor = fake_tor(body)
-        program = tor.program.with_name("linkem")
-        program.write_text(f"#!{sys.executable}\n{linkem}")
-        program.chmod(0o755)
+        program = executable(tor.program.with_name("linkem"), f"#!{sys.executable}\n{linkem}")
         return EmulationTools(HostTors(tor), program)
 
     return make
@@ -140,8 +138,7 @@ def fake_tor(tmp_path: Path) -> Callable[[str], BuiltTor]:
         programs = tmp_path / "build" / "bin"
         programs.mkdir(parents=True)
         for name, text in (("tor", FINGERPRINT + body), ("tor-gencert", GENCERT)):
-            (programs / name).write_text(f"#!{sys.executable}\n{text}")
-            (programs / name).chmod(0o755)
+            executable(programs / name, f"#!{sys.executable}\n{text}")
         hashes = {"series_sha256": "0" * 64, "source_sha256": "1" * 64}
         return BuiltTor(tmp_path / "build", {"version": "0.0.0", "configure": [], **hashes})
 

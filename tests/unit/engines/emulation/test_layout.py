@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.small_network import small_network
-from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.eras import ERAS, tor_settings
 from torsweep.config.tracing import Tracing
@@ -56,7 +55,10 @@ def test_hosts_are_where_shadow_has_them_and_clients_listen_on_no_network():
     assert relay["ORPort"] == f"{address(1)}:9001"
     assert client["SocksPort"] == "unix:/s/bulk1.s NoIsolateSOCKSAuth"
     for place in layout.places:
-        assert options(layout, place)["ControlPort"] == f"unix:/s/{place.name}.c"
+        found = options(layout, place)
+        assert found["ControlPort"] == f"unix:/s/{place.name}.c"
+        known = f"authority1 orport=9001 v3ident={'F' * 40} {address(3)}:9030 {3:040X}"
+        assert found["DirAuthority"] == known
 
 
 def test_clients_of_one_tor_have_a_port_each_and_no_host_of_their_own():
@@ -92,13 +94,6 @@ def test_exits_log_round_trips_where_windows_depend_on_them():
     assert "LogTimeGranularity 1 msec\n" in texts["relay3"]
     assert today.round_trip_logs == {"relay3": Path("/runs/relay3/round_trips.log")}
     assert not made().round_trip_logs
-
-
-def test_every_tor_knows_the_authority_by_both_its_identities():
-    layout = made()
-    for place in layout.places:
-        line = f"authority1 orport=9001 v3ident={'F' * 40} {address(3)}:9030 {3:040X}"
-        assert options(layout, place)["DirAuthority"] == line
 
 
 def test_the_authority_knows_what_relays_are_for_and_what_they_weigh():
@@ -165,14 +160,6 @@ def test_lines_that_the_user_gives_stand_last_and_parameters_are_voted_for():
     assert texts["relay1"].endswith("\nNumCPUs 2\n")
     assert "CacheDNS" not in texts["relay1"] + texts["bulk1"] + texts["authority1"]
     assert re.search(r"^ConsensusParams .*\bcc_alg=1\b", texts["authority1"], re.MULTILINE)
-
-
-def test_a_tor_without_the_series_is_not_told_its_options():
-    layout = made(tor=tor_settings("today", {}))
-    place = layout.relays[0]
-    assert "StreamPackaging even\n" in layout.torrc(place, identities(layout), known_options())
-    plain = layout.torrc(place, identities(layout), known_options() - SERIES_OPTIONS)
-    assert "StreamPackaging" not in plain
 
 
 def test_a_tor_beside_the_server_of_an_onion_service_leads_to_it():

@@ -70,25 +70,22 @@ def test_the_tally_of_the_link_emulator_is_read(tmp_path):
     assert module.read_tally(file) == (7_000, 12)
 
 
-def test_a_run_on_time_is_none_to_refuse(tmp_path, monkeypatch):
+def test_a_run_on_time_is_none_to_refuse_nor_is_a_process_judged_that_hardly_runs(tmp_path, monkeypatch):
     looked(monkeypatch, steady(3, module.MOST_DELAY_MS)).refuse_late(tmp_path, module.MOST_LATE)
+    looked(monkeypatch, steady(3, 9.0, ran=module.LEAST_RAN / 2)).refuse_late(tmp_path, 0.0)
     assert not (tmp_path / "pace.json").exists()
 
 
-def test_a_process_that_waited_too_long_is_named(tmp_path, monkeypatch):
-    pace = looked(monkeypatch, steady(3, 1.3))
-    said = r"^the run fell behind real time: relay2 waited 1\.3 ms .*; no other .*; no tables are left$"
-    with pytest.raises(FellBehind, match=said):
-        pace.refuse_late(tmp_path, 0.0)
-
-
-def test_a_process_that_hardly_runs_is_not_judged(tmp_path, monkeypatch):
-    looked(monkeypatch, steady(3, 9.0, ran=module.LEAST_RAN / 2)).refuse_late(tmp_path, 0.0)
-
-
-def test_packets_that_came_late_are_counted(tmp_path, monkeypatch):
-    with pytest.raises(FellBehind, match=r"^the run fell behind real time: 12\.0% of packets"):
-        looked(monkeypatch, steady(3, 0.0)).refuse_late(tmp_path, 0.12)
+@pytest.mark.parametrize(
+    ("delay_ms", "late", "said"),
+    [
+        (1.3, 0.0, r"relay2 waited 1\.3 ms .*; no other .*; no tables are left$"),
+        (0, 0.12, r"12\.0% of packets"),
+    ],
+)
+def test_what_waited_or_came_too_late_is_named(tmp_path, monkeypatch, delay_ms, late, said):
+    with pytest.raises(FellBehind, match=f"^the run fell behind real time: {said}"):
+        looked(monkeypatch, steady(3, delay_ms)).refuse_late(tmp_path, late)
 
 
 @pytest.mark.parametrize(

@@ -95,26 +95,19 @@ def test_a_relays_second_is_booked_where_most_of_it_lies(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("ends", [(1510, 2490, 3510), (1490, 2510, 3490)])
-def test_events_a_little_early_or_late_leave_no_second_empty(ends):
-    frame = relays_frame({"relay1": seconds(*ends)}, {}, ZERO, ZERO + 9 * SECOND_NS)
-    booked = frame["second"].to_list()
-    assert booked == list(range(booked[0], booked[0] + 3))
-
-
-def test_a_clock_that_stood_still_is_caught_up_with():
-    frame = relays_frame({"relay1": seconds(1000, 2000, 9000)}, {}, ZERO, ZERO + 9 * SECOND_NS)
-    assert frame["second"].to_list() == [0, 1, 8]
-
-
-def test_a_second_that_the_run_ends_in_counts():
-    frame = relays_frame({"relay1": seconds(1000, 2000, 3000)}, {}, ZERO, ZERO + SECOND_NS + 1)
-    assert frame["second"].to_list() == [0, 1]
-
-
-def test_what_tor_does_not_tell_is_empty():
-    frame = relays_frame({"relay1": seconds(1000)}, {}, ZERO, ZERO + SECOND_NS)
-    assert frame.select("queued_cells", "queued_cells_max", "outbuf_bytes").rows() == [(None, None, None)]
+@pytest.mark.parametrize(
+    ("ends", "run_ns", "booked"),
+    [
+        ((1510, 2490, 3510), 9 * SECOND_NS, [1, 2, 3]),  # a little late, or early
+        ((1490, 2510, 3490), 9 * SECOND_NS, [0, 1, 2]),
+        ((1000, 2000, 9000), 9 * SECOND_NS, [0, 1, 8]),  # a clock that stood still
+        ((1000, 2000, 3000), SECOND_NS + 1, [0, 1]),  # the second that the run ends in
+    ],
+)
+def test_no_second_is_left_out_and_what_tor_does_not_tell_is_empty(ends, run_ns, booked):
+    frame = relays_frame({"relay1": seconds(*ends)}, {}, ZERO, ZERO + run_ns)
+    assert frame["second"].to_list() == booked
+    assert set(frame.select("queued_cells", "queued_cells_max", "outbuf_bytes").rows()) == {(None,) * 3}
 
 
 def test_queues_are_those_at_the_end_of_the_second():

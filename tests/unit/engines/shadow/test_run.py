@@ -49,16 +49,10 @@ def test_a_network_that_has_changed_since_is_refused(run_directory, tools, tmp_p
         run.write_run_directory(run_directory, ShadowSettings(), tools, _say)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"engine": "cellsim"}, r"engine: was prepared for another engine, got 'cellsim'"),
-    ],
-)
-def test_a_run_that_shadow_cannot_run_is_refused(run_directory, changes, message):
+def test_a_run_that_shadow_cannot_run_is_refused(run_directory):
     file = run_directory / "run.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-    with pytest.raises(InputError, match=message):
+    file.write_text(json.dumps({**json.loads(file.read_text()), "engine": "cellsim"}))
+    with pytest.raises(InputError, match="engine: was prepared for another engine, got 'cellsim'"):
         run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
