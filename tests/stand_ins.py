@@ -8,6 +8,9 @@ from torsweep.config.knobs import KNOBS
 from torsweep.tor.builds import BuiltTor
 from torsweep.tor.torrc import TEMPLATES
 
+ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
+"""What the programs of Shadow say of themselves."""
+
 
 def executable(file: Path, text: str) -> Path:
     """A program of this ``text``, and the folders above it."""

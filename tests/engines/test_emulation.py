@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
+from tests.live_processes import processes_of, wait_until
 from torsweep.engines.emulation.tcp import TCP
 from torsweep.engines.machine_lock import LOCK
 
@@ -28,20 +28,6 @@ COMMAND = [sys.executable, "-m", "torsweep", "emulation", "run"]
 @pytest.fixture(autouse=True)
 def _needs_hosts(emulation: None) -> None:
     """Skipped by name where none can be made."""
-
-
-def processes_of(folder: Path) -> list[int]:
-    """The processes that have ``folder`` on their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(folder) in command:
-                found.append(int(entry.name))
-    return found
 
 
 def test_a_process_that_dies_ends_the_run_in_its_name(tmp_path):
@@ -75,10 +61,7 @@ def test_nothing_outlives_an_engine_that_is_killed_and_the_next_one_runs_to_the_
             assert second.stderr.readline() == "emulation: waiting for another emulation on this machine\n"
             second.send_signal(signal.SIGKILL)
         engine.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while left := processes_of(tmp_path):
-        assert time.monotonic() < deadline, f"left over: {left}"
-        time.sleep(0.1)
+    wait_until(lambda: not processes_of(tmp_path))
     assert Path(f"{LOCK}.0").exists()
     assert not (folder / "provenance.json").exists()
     chain_scenario.play(COMMAND, folder)

@@ -80,11 +80,9 @@ def test_an_interrupt_is_one_line(capsys):
     assert capsys.readouterr().err == "plotting: interrupted\n"
 
 
-def test_a_long_value_is_cut_in_the_message():
+def test_a_long_value_is_cut_and_a_long_message_shows_its_beginning_and_its_end(capsys):
     assert len(str(InputError("is no level", value="x" * 1000))) < 120
 
-
-def test_a_long_message_shows_its_beginning_and_its_end(capsys):
     def work() -> None:
         raise InputError("is no table", key="k" * 5000, accepted="streams")
 

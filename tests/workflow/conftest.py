@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import executable, tells_round_trip
+from tests.stand_ins import ANSWERS, executable, tells_round_trip
 from tests.workflow import warm
 from torsweep.engines.tools import TOOL_KINDS
 
@@ -163,9 +163,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
             assert done.returncode == 0, done.stdout
             said.write_text(done.stdout)
     return Workspace(folder), said.read_text()
-
-
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
 
 
 @pytest.fixture

@@ -93,13 +93,9 @@ def test_the_consensus_is_read_and_compared_with_the_network_and_what_was_given(
         require_consensus(read_consensus(tmp_path), NETWORK, {})
 
 
-def test_a_network_without_a_consensus_is_refused(tmp_path):
+def test_a_network_without_a_consensus_is_refused_and_a_consensus_may_have_no_parameters(tmp_path):
     with pytest.raises(TorsweepError, match=r"^the authorities of this run came to no consensus$"):
         require_consensus(read_consensus(tmp_path), NETWORK, {})
-
-
-def test_a_consensus_without_parameters_or_none_at_all_has_none(tmp_path):
-    assert read_consensus(tmp_path).parameters == {}
     (tmp_path / CACHED_CONSENSUS).write_text("network-status-version 3\n")
     assert read_consensus(tmp_path).parameters == {}
 

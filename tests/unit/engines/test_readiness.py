@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
+from tests.stand_ins import ANSWERS, tells_round_trip
 from torsweep.engines import selection
 from torsweep.engines.registry import find_engine
 from torsweep.engines.selection import problems
 from torsweep.engines.shadow import entry as shadow
 from torsweep.errors import ToolMissing
-
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
 
 
 @pytest.fixture(autouse=True)

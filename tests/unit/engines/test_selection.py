@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stand_ins import executable, tells_round_trip
+from tests.stand_ins import ANSWERS, executable, tells_round_trip
 from torsweep.engines import selection, tools
 from torsweep.engines.emulation import entry as emulation
 from torsweep.engines.emulation.rights import HostRights
@@ -14,7 +14,6 @@ from torsweep.engines.tools import find_own_program
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 BOTH = ("shadow", "cellsim")
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
 
 
 @pytest.fixture

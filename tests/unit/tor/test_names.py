@@ -31,14 +31,11 @@ def test_a_name_that_tor_does_not_know(torrc, consensus, problem):
         read_change(Sides(None, None, torrc, consensus, None))
 
 
-@pytest.mark.parametrize("name", ["cc_alg=0", "guard-n-primary-guards-to-use=1", "cc_vegas_alpha_exit=2"])
-def test_parameters_that_tor_reads(name):
-    assert read_change(Sides(None, None, (), (name,), None)).words == name
-
-
-@pytest.mark.parametrize("line", ["numcpus 2", "SocksTimeout 9", "DoSConnectionEnabled 1", "TCPNoDelay 0"])
-def test_options_of_tor_and_of_the_series(line):
-    assert read_change(Sides(None, None, (line,), (), None)).words == line
+def test_parameters_and_options_of_tor_and_of_the_series_are_taken():
+    for name in ("cc_alg=0", "guard-n-primary-guards-to-use=1", "cc_vegas_alpha_exit=2"):
+        assert read_change(Sides(consensus=(name,))).words == name
+    for line in ("numcpus 2", "SocksTimeout 9", "DoSConnectionEnabled 1", "TCPNoDelay 0"):
+        assert read_change(Sides(torrc=(line,))).words == line
 
 
 def test_names_and_ranges_are_read_from_the_source(tmp_path):

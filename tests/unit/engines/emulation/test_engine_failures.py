@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import shutil
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live_processes import processes_of
 from tests.unit.engines.emulation.conftest import LINKEM, traffic
 from torsweep.engines.emulation import network as network_module
 from torsweep.engines.emulation import processes as processes_module
@@ -69,13 +69,7 @@ def _nobody_asks(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
 def nothing_left(tmp_path: Path):
     """After each test no process has anything of its folder on its command line."""
     yield
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            assert os.fsencode(tmp_path) not in command, command
+    assert processes_of(tmp_path) == []
 
 
 def assert_no_results(run_directory: Path) -> None:

@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.live_processes import gone, wait_until
 from torsweep.engines.emulation import processes as module
 from torsweep.engines.emulation.processes import ENDING, ProcessEnded, ProcessSet, orderly_end
 
@@ -35,22 +35,6 @@ def children() -> Iterator[ProcessSet]:
     started = ProcessSet()
     yield started
     started.stop()
-
-
-def gone(pid: int) -> bool:
-    """Whether the process has ended (one that nobody has waited for yet has, too)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return True
-    return state == "Z"
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_children_end_with_a_parent_that_is_killed(tmp_path):

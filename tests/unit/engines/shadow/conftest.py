@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.small_network import equal_rtts, small_network
-from tests.stand_ins import stand_in_tor
+from tests.stand_ins import executable, stand_in_tor
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.host_files import Identities
 from torsweep.engines.host_tors import HostTors
@@ -86,10 +85,6 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
     """Write a shell script and give its path."""
 
     def write(script: str) -> Path:
-        path = tmp_path / "bin" / "shadow"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
+        return executable(tmp_path / "bin" / "shadow", f"#!/bin/sh\n{script}\n")
 
     return write

@@ -6,31 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
+from tests.live_processes import gone, wait_until
 from torsweep.engines.shadow.process import claimed_cores, process_failure, run_simulation, shadow_process
 from torsweep.engines.shadow.simulate import ShadowSimulation
 from torsweep.errors import TorsweepError
 
 SIMULATION = ShadowSimulation({}, stop_ns=1, seed=1)
-
-
-def _alive(pid: int) -> bool:
-    """Whether the process still runs; one that has ended and waits to be collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def _gone(pid: int, patience_s: float = 10.0) -> bool:
-    end = time.monotonic() + patience_s
-    while _alive(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not _alive(pid)
 
 
 def test_lines_of_standard_error_are_handed_on_and_output_is_kept(tmp_path, program):
@@ -64,9 +48,8 @@ def test_what_shadow_started_ends_with_the_block(tmp_path, program):
     shadow = program("sleep 60 & echo $! >&2; wait")
     with shadow_process(shadow, tmp_path) as process:
         child = int(next(line for line in process.lines() if line))
-        assert _alive(child)
-    assert _gone(child)
-    assert _gone(process.pid)
+        assert not gone(child)
+    wait_until(lambda: gone(child) and gone(process.pid))
 
 
 def test_shadow_ends_when_the_one_who_started_it_is_killed(tmp_path, program):
@@ -89,7 +72,7 @@ def test_shadow_ends_when_the_one_who_started_it_is_killed(tmp_path, program):
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    assert _gone(pid)
+    wait_until(lambda: gone(pid))
 
 
 def test_shadow_has_the_cores_it_was_given(tmp_path, program):

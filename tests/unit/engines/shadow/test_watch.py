@@ -18,6 +18,10 @@ DEATH = (
 )
 
 
+DONE = "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n"
+EARLY, LATE, LATER = PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2), PROGRESS.format(60, 6, 3)
+
+
 class Scripted:
     """A Shadow that says its lines and ends."""
 
@@ -36,6 +40,10 @@ class Scripted:
 def _watch(tmp_path: Path, clients: tuple[str, ...] = (), available: int = 10**12) -> tuple[Watch, list[str]]:
     said: list[str] = []
     return Watch(tmp_path, clients, 180.0, said.append, lambda: available), said
+
+
+def _follow(watch: Watch, *lines: str, code: int = 0) -> None:
+    watch.follow(Scripted(*lines, code=code))  # type: ignore[arg-type]
 
 
 def _tor_log(tmp_path: Path, host: str, text: str) -> None:
@@ -61,7 +69,7 @@ def test_what_is_left_is_told_at_the_pace_of_the_latter_half() -> None:
 
 def test_progress_is_said_line_by_line(tmp_path: Path) -> None:
     watch, said = _watch(tmp_path)
-    watch.follow(Scripted(PROGRESS.format(20, 2, 1), "", PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    _follow(watch, EARLY, "", LATE)
     assert len(said) == 2
     assert said[0].startswith("20 %: 120 of 600 s simulated, about 4 min left")
 
@@ -76,73 +84,71 @@ def test_a_process_that_dies_stops_the_run_with_its_first_error(tmp_path: Path) 
     )
     watch, _ = _watch(tmp_path)
     with pytest.raises(TorsweepError, match=r"tor of relay3 exited .*: \[warn\] Failed .* Unknown option"):
-        watch.follow(Scripted(DEATH.format(host="relay3"), DEATH.format(host="relay4")))  # type: ignore[arg-type]
+        _follow(watch, DEATH.format(host="relay3"), DEATH.format(host="relay4"))
 
 
 def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None:
-    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    _tor_log(tmp_path, "web1", DONE)
     _tor_log(tmp_path, "web2", "Jan 01 00:01:00.000 [notice] Bootstrapped 75% (enough_dirinfo): Loaded\n")
     watch, said = _watch(tmp_path, ("web1", "web2"))
-    early, late = PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2)
     with pytest.raises(TorsweepError, match=r"1 of 2 clients .* after 180 .* web2: .*Bootstrapped 75%"):
-        watch.follow(Scripted(early, late, PROGRESS.format(60, 6, 3)))  # type: ignore[arg-type]
+        _follow(watch, EARLY, LATE, LATER)
     assert len(said) == 1
     # A run too short for Shadow to say that it came so far.
     watch, _ = _watch(tmp_path, ("web1", "web2"))
     with pytest.raises(TorsweepError, match="1 of 2 clients"):
-        watch.follow(Scripted(early))  # type: ignore[arg-type]
+        _follow(watch, EARLY)
 
 
 def test_a_network_that_is_not_as_it_should_be_stops_the_run_when_clients_are_due(tmp_path: Path) -> None:
-    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    _tor_log(tmp_path, "web1", DONE)
     watch, said = _watch(tmp_path, ("web1",))
 
     def check() -> None:
         raise TorsweepError("no consensus")
 
     watch.check_network = check
-    lines = (PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2), PROGRESS.format(60, 6, 3))
     with pytest.raises(TorsweepError, match="no consensus"):
-        watch.follow(Scripted(*lines))  # type: ignore[arg-type]
+        _follow(watch, EARLY, LATE, LATER)
     assert len(said) == 1
 
 
 def test_a_late_client_is_told_where_so_many_may_be_late(tmp_path: Path) -> None:
-    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    _tor_log(tmp_path, "web1", DONE)
     watch, said = _watch(tmp_path, ("web1", "web2"))
     watch.may_be_late = 0.5
-    watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    _follow(watch, LATE)
     assert said[0].startswith(
         "1 of 2 clients had not bootstrapped after 180 simulated s, the first being web2"
     )
     watch, _ = _watch(tmp_path, ("web2", "web3"))
     watch.may_be_late = 0.5
     with pytest.raises(TorsweepError, match="2 of 2 clients"):
-        watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+        _follow(watch, LATE)
 
 
 def test_few_late_clients_do_not_end_a_run(tmp_path: Path) -> None:
     clients = tuple(f"web{i}" for i in range(40))
     for name in clients[2:]:
-        _tor_log(tmp_path, name, "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+        _tor_log(tmp_path, name, DONE)
     watch, said = _watch(tmp_path, clients)
-    watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    _follow(watch, LATE)
     assert said[0].startswith("2 of 40 clients had not bootstrapped")
     watch, _ = _watch(tmp_path, clients[:39])
     with pytest.raises(TorsweepError, match="2 of 39 clients"):
-        watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+        _follow(watch, LATE)
 
 
 def test_memory_that_runs_out_stops_the_run(tmp_path: Path) -> None:
     watch, _ = _watch(tmp_path, available=10**8)
     with pytest.raises(TorsweepError, match="memory is about to run out: 100 MB are left"):
-        watch.follow(Scripted(""))  # type: ignore[arg-type]
+        _follow(watch, "")
 
 
 def test_a_shadow_that_crashes_is_told_with_its_own_words(tmp_path: Path) -> None:
     watch, _ = _watch(tmp_path)
     lines = ("** Starting Shadow 3.3.0", "** Shadow did not complete successfully: unknown field `colour`")
     with pytest.raises(TorsweepError, match=r"exit code 1\): Shadow did not complete .* unknown field"):
-        watch.follow(Scripted(*lines, code=1))  # type: ignore[arg-type]
+        _follow(watch, *lines, code=1)
     with pytest.raises(TorsweepError, match=r"killed by signal 11"):
-        watch.follow(Scripted(code=-11))  # type: ignore[arg-type]
+        _follow(watch, code=-11)

@@ -68,18 +68,8 @@ def test_the_whole_path_of_a_circuit_that_was_seen_growing(tmp_path: Path) -> No
         event(9, f"650 CIRC 9 CLOSED {path(*hops)} PURPOSE=GENERAL REASON=FINISHED"),
     ]
     rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    built = (
-        "web1",
-        9,
-        "GENERAL",
-        1_000_000,
-        1_300_000,
-        None,
-        9_000_000,
-        "FINISHED",
-        "relay1,relay2,relay3",
-        0,
-    )
+    times = (1_000_000, 1_300_000, None, 9_000_000)
+    built = ("web1", 9, "GENERAL", *times, "FINISHED", "relay1,relay2,relay3", 0)
     assert rows.rows() == [built + NO_CONFLUX]
 
 
@@ -113,14 +103,10 @@ def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path
 
 
 def test_streams_of_tor_itself_are_no_downloads(tmp_path: Path) -> None:
-    trace = [
-        event(
-            0.5, "650 STREAM 3 NEW 0 11.0.0.1.$AA.exit:9001 SOURCE_ADDR=(Tor_internal):1 PURPOSE=DIR_FETCH"
-        ),
-        event(0.5, "650 STREAM 3 SENTCONNECT 2 11.0.0.1.$AA.exit:9001"),
-    ]
-    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    assert rows.is_empty()
+    to = "11.0.0.1.$AA.exit:9001"
+    new = f"650 STREAM 3 NEW 0 {to} SOURCE_ADDR=(Tor_internal):1 PURPOSE=DIR_FETCH"
+    trace = [event(0.5, new), event(0.5, f"650 STREAM 3 SENTCONNECT 2 {to}")]
+    assert table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits").is_empty()
 
 
 def test_bandwidth_counts_for_the_second_in_which_most_of_it_lies(tmp_path: Path) -> None:
