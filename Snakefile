@@ -49,9 +49,6 @@ EXPERIMENTS = experiment_questions()
 OWN = own_experiments()
 
 
-report: "rules/captions/workflow.rst"
-
-
 wildcard_constraints:
     experiment="[a-z0-9_]+",
     engine=SOURCES_PATTERN,

@@ -8,13 +8,7 @@ rule draw_figure:
         summary=SUMMARY,
     output:
         pdf=f"{FIGURE}.pdf",
-        png=report(
-            f"{FIGURE}.png",
-            caption="captions/figure.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "{figure}"},
-        ),
+        png=f"{FIGURE}.png",
         csv=f"{FIGURE}.csv",
         caption=f"{FIGURE}.txt",
     log:

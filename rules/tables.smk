@@ -36,13 +36,7 @@ rule summarize:
         live_tor=paths.live_tor,
     output:
         plan=SUMMARY,
-        text=report(
-            f"results/summaries/{PLAN_LEVELS}/summary.md",
-            caption="captions/summary.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "summary"},
-        ),
+        text=f"results/summaries/{PLAN_LEVELS}/summary.md",
     log:
         f"results/logs/summaries/{PLAN_LEVELS}.log",
     threads: 1
