@@ -23,7 +23,6 @@ from PIL import Image, UnidentifiedImageError
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.tors import Tors
-from torsweep.config.traffic import ClientTraffic, Sites
 from torsweep.config.variant import FREE
 from torsweep.engines.registry import find_engine
 from torsweep.errors import InputError
@@ -41,17 +40,13 @@ from torsweep.stats.statistic import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import (
     TextTable,
-    duration_text,
-    engine_text,
-    era_text,
     interval_text,
-    plan_networks_text,
     sources_of,
 )
 from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
 from torsweep.study.portable import portable_experiment, repeat_command, repeat_overrides, repeat_place
 from torsweep.tor.repository import difference, find_commit, is_repository, left_main
-from torsweep.units import BYTES_PER, NANOSECONDS_PER, counted, format_quantity
+from torsweep.units import counted
 
 SIGNATURE = "torsweep-report"
 """Stands in each page, as the name of what made it."""
@@ -199,7 +194,6 @@ def render(page: Page) -> str:
         caution=" ".join(dict.fromkeys(find_engine(each).caution for each in engines)).strip(),
         real_time=[each for each in engines if find_engine(each).real_time],
         facts=_facts(page),
-        traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),
         place=repeat_place(page.experiment),
         command=repeat_command(page.overrides, page.provenance.experiment),
@@ -247,24 +241,12 @@ COMMON_PATHS = "drawn from the network's seed, the same in every variant of a ne
 
 
 def _facts(page: Page) -> Facts:
-    """Facts on what was run, as pairs of name and value."""
-    provenance = page.provenance
-    networks = plan_networks_text(provenance)
-    measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
-    cut = f", after {duration_text(provenance.warm_up_ns)} that are cut" if provenance.warm_up_ns else ""
+    """Facts on what was run that the opening of the summary does not say, as pairs of name and value."""
     return (
-        ("Engine", engine_text(provenance)),
-        ("Era of Tor", era_text(provenance).removeprefix("era ")),
-        (
-            "Networks",
-            f"{networks} of the configuration {provenance.network}",
-        ),
-        ("Measured", f"{measured} of each run{cut}"),
         *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
-        *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
-        ("Baseline", ", ".join(page.claims.baseline.values())),
+        *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in page.provenance.knobs.items()),
         *([("Utilisation in the baseline", page.utilisation)] if page.utilisation else []),
-        ("Runs", str(len(provenance.runs))),
+        ("Runs", str(len(page.provenance.runs))),
     )
 
 
@@ -278,31 +260,6 @@ def _utilisation(summaries: Path, baseline: Mapping[str, str]) -> str:
         mean = Interval(row["mean"], row["mean_low"], row["mean_high"], row["networks"], CONFIDENCE)
         used.append(f"{row['group']} {interval_text(mean)}")
     return "; ".join(used)
-
-
-def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
-    return [(kind, _does(traffic)) for kind, traffic in experiment.traffic.kinds.items()]
-
-
-def _does(traffic: ClientTraffic) -> str:
-    size = format_quantity(traffic.mean_size, BYTES_PER)
-    if isinstance(traffic.response, Sites):
-        size += f" on average, of {len(traffic.response.sites)} sites"
-    elif not isinstance(traffic.response, int):
-        size += " on average, drawn from a table"
-    pauses = (traffic.think.min, traffic.think.max)
-    shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
-    span = shortest if shortest == longest else f"{shortest} to {longest}"
-    pause = f"a pause of {span}" if traffic.think.max else "no pause"
-    several = f"{traffic.parallel} downloads at a time of {size} each"
-    at_once = several if traffic.parallel > 1 else f"downloads of {size}"
-    if traffic.has_pages:
-        objects = round(traffic.mean_objects)
-        at_once = f"pages of {objects} objects on average, of {size} each, {traffic.parallel} at a time"
-    given_up = (
-        f"; given up after {format_quantity(traffic.timeout, NANOSECONDS_PER)}" if traffic.timeout else ""
-    )
-    return f"{at_once}, with {pause} after each{given_up}"
 
 
 def _runs(provenance: Provenance) -> list[Row]:

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.reading import RefusedValue, Section, validate
@@ -47,21 +47,7 @@ def _within(value: object) -> object:
     raise ValueError("expected the name of a knob, or one {knob: level}")
 
 
-_WITHIN_SCHEMA = {
-    "anyOf": [
-        {"type": "string"},
-        {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "minProperties": 1,
-            "maxProperties": 1,
-        },
-        {"type": "null"},
-    ],
-    "default": None,
-}
-
-Within = Annotated[Any, BeforeValidator(_within), WithJsonSchema(_WITHIN_SCHEMA)]
+Within = Annotated[str | dict[str, str] | None, BeforeValidator(_within)]
 """Knob name, ``{knob: level}`` or None (the baseline's levels of the other knobs)."""
 
 

@@ -32,10 +32,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field, StrictBool
 
-from torsweep.config.reading import RefusedValue
-from torsweep.config.traffic import GROUPS, KINDS, MEASURED_KINDS, DownloadGroup, MeasuredKind
+from torsweep.config.traffic import GROUPS, MEASURED_KINDS, DownloadGroup, MeasuredKind
 from torsweep.runsets.plan_tables import IMPORT, at_levels
-from torsweep.stats.claims import Claim, ClockStart
+from torsweep.stats.claims import ClientClaim, ClockStart
 from torsweep.stats.claims.downloads import changes, networks_of
 from torsweep.stats.claims.judging import (
     NO_DIFFERENCE,
@@ -205,14 +204,14 @@ def _chance_of_counts(rows: np.ndarray) -> Prior | None:
     return Prior(variance**0.5, COUNTS_PRIOR) if variance > 0 else None
 
 
-class AnyChange(Claim):
+class AnyChange(ClientClaim):
     """Clients notice that the knob has another level than the baseline's: any of the measures of
     :mod:`torsweep.stats.claims.change` shows it, higher or lower."""
 
     any_shows = True
 
     test: Literal["change"]
-    kind: DownloadGroup | MeasuredKind
+    kind: DownloadGroup | MeasuredKind  # type: ignore[assignment]
     """Whose downloads: a group of kinds of client, or one kind; of ``everyone`` who gets nothing."""
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)] = ("ttfb", "ttlb")
     """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
@@ -230,13 +229,6 @@ class AnyChange(Claim):
     not wait for it."""
     cannot_show: str = ""
     """Why the networks cannot show such a change, where that is known: then nothing makes no difference."""
-
-    def check(self, experiment: object) -> None:
-        """The experiment has to have such clients."""
-        kinds = experiment.traffic.kinds  # type: ignore[attr-defined]
-        if self.kind in KINDS and self.kind not in kinds:
-            problem, accepted = "the experiment has no such clients", ", ".join(kinds)
-            raise RefusedValue(problem, key="kind", value=self.kind, accepted=accepted)
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's, by each measure. Shown: the simultaneous interval excludes
