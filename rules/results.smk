@@ -19,7 +19,6 @@ rule draw_figure:
         runtime=5,
     params:
         source=arguments.figure_source,
-        captions=arguments.captions,
         summary=subpath(input.summary, parent=True),
         stem=subpath(output.pdf, strip_suffix=".pdf"),
     message:

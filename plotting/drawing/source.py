@@ -205,9 +205,9 @@ class PlanFigure(SummaryFigure):
 
     draw: Callable[[Source], Drawn]
 
-    def write(self, summaries: Path, out: Path, *, captions: bool = False) -> None:
+    def write(self, summaries: Path, out: Path) -> None:
         """Draw it in the style of the project."""
         source = Source(summaries)
-        with style(None if captions else source.made_by()), named(source.names()):
+        with style(source.made_by()), named(source.names()):
             figure, points, caption = self.draw(source)
             save(figure, points, caption, source.origin(), out, self.title, self.how_to_read)

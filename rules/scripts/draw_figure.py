@@ -8,8 +8,7 @@ from torsweep.pipeline.figures import draw_figure
 
 def _work() -> None:
     params = snakemake.params
-    summary, stem = Path(params.summary), Path(params.stem)
-    draw_figure(snakemake.wildcards.figure, summary, stem, captions=params.captions)
+    draw_figure(snakemake.wildcards.figure, Path(params.summary), Path(params.stem))
 
 
 run_script(snakemake, _work)

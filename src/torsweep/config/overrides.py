@@ -57,9 +57,7 @@ class Overrides(Section):
     tor_source: str | None = None
     """Where tor is built from: a tarball; Debian's source package when left out."""
     live_tor: Path | None = None
-    """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""
-    captions: Literal["no", "yes"] = "no"
-    """Whether figures have their caption printed below them, as well as in a text file beside them."""
+    """A ``tor_metrics`` file of tornettools about the public network, to show beside results on pages."""
     experiment: str | None = None
     """The experiment that `snakemake report` and `snakemake publish` are about; all where none is named."""
 

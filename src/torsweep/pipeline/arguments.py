@@ -212,10 +212,6 @@ class Arguments:
         """The key of what summarizing executes: shared statistics and claims, and those of the experiment."""
         return _source_key("torsweep/stats", *analysis_modules(wildcards.experiment))
 
-    def captions(self, wildcards: Any) -> bool:
-        """Whether figures have their captions below them."""
-        return self._paths.overrides.captions == "yes"
-
     def run_memory_mb(self, wildcards: Any, attempt: int) -> int:
         """The memory that a run may take in its engine, in MB; runs at the same time have to fit together."""
         demand = find_engine(wildcards.engine).demand(self._paths.network(wildcards.network))

@@ -35,10 +35,10 @@ class SummaryFigure(ABC):
     draw: Callable[[Any], Any]
 
     @abstractmethod
-    def write(self, summaries: Path, out: Path, *, captions: bool = False) -> None:
+    def write(self, summaries: Path, out: Path) -> None:
         """Draw it from a folder of summaries: ``out``.pdf, .png, .csv and, with its caption, .txt.
 
-        Without ``captions`` below them, figures say what made them, and on how many networks.
+        Below it a figure says what made it, and on how many networks.
         """
 
 
@@ -69,7 +69,7 @@ def require_figure(
     return known[name]
 
 
-def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = False) -> None:
+def draw_figure(name: str, folder: Path, out: Path) -> None:
     """Draw the figure ``name`` of the summaries in ``folder`` (:meth:`SummaryFigure.write`).
 
     Raises InputError when their experiment has no such figure, or one of its modules fails.
@@ -77,4 +77,4 @@ def draw_figure(name: str, folder: Path, out: Path, *, captions: bool = False) -
     require_writable(out.parent, FIGURES_FOLDER)
     figure = require_figure(name, str(read_plan(folder)["experiment"]))
     with told_with_its_line():
-        figure.write(folder, out, captions=captions)
+        figure.write(folder, out)

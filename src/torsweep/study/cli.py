@@ -174,7 +174,7 @@ def compare_command(
     ] = None,
     tor_metrics: Annotated[
         Path | None,
-        typer.Option(help="Of imports: a file of tornettools or OnionPerf about public Tor."),
+        typer.Option(help="Of imports: a tor_metrics file of tornettools about public Tor."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
     as_json: Annotated[
