@@ -30,13 +30,15 @@ def _needs_hosts(emulation: None) -> None:
     """Skipped by name where none can be made."""
 
 
+def _until_the_vote(engine: subprocess.Popen[str]) -> None:
+    assert engine.stderr is not None
+    assert any("the authorities vote" in line for line in engine.stderr)
+
+
 def test_a_process_that_dies_ends_the_run_in_its_name(tmp_path):
     folder = chain_scenario.prepare(tmp_path, "emulation")
     with subprocess.Popen([*COMMAND, folder, "--progress"], stderr=subprocess.PIPE, text=True) as engine:
-        assert engine.stderr is not None
-        for line in engine.stderr:
-            if "the authorities vote" in line:
-                break
+        _until_the_vote(engine)
         (relay,) = [pid for pid in processes_of(folder / "processes" / "relay2") if pid != engine.pid]
         os.kill(relay, signal.SIGKILL)
         said = engine.stderr.read()
@@ -49,10 +51,7 @@ def test_a_process_that_dies_ends_the_run_in_its_name(tmp_path):
 def test_nothing_outlives_an_engine_that_is_killed_and_the_next_one_runs_to_the_end(tmp_path):
     folder = chain_scenario.prepare(tmp_path, "emulation", "2012", traced=True)
     with subprocess.Popen([*COMMAND, folder, "--progress"], stderr=subprocess.PIPE, text=True) as engine:
-        assert engine.stderr is not None
-        for line in engine.stderr:
-            if "the authorities vote" in line:
-                break
+        _until_the_vote(engine)
         assert len(processes_of(tmp_path)) > 4
         with subprocess.Popen(
             ["taskset", "-c", "0", *COMMAND, folder], stderr=subprocess.PIPE, text=True

@@ -163,19 +163,19 @@ def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare):
     assert told["engine"] == tools.engine == ("shadow" if found.measured else "shadow-no-rtt")
 
 
-def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(prepare, monkeypatch):
-    monkeypatch.setattr(host_files, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("NoSuchOption 1", r"tor of web\d+ exited .*NoSuchOption"),
+        ("DisableNetwork 1", "20 of 20 clients had not bootstrapped after 60 "),
+    ],
+)
+def test_clients_that_cannot_start_or_have_no_way_in_end_the_run(prepare, monkeypatch, line, said):
+    monkeypatch.setattr(host_files, "QUIET_CLIENT_LINES", (line,))
     folder = prepare(VARIANTS[0])
-    with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
+    with pytest.raises(TorsweepError, match=said):
         run_shadow(folder, ShadowSettings(), _say)
     assert not (folder / "provenance.json").exists()
-
-
-def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(prepare, monkeypatch):
-    monkeypatch.setattr(host_files, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
-    folder = prepare(VARIANTS[0])
-    with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 60 "):
-        run_shadow(folder, ShadowSettings(), _say)
 
 
 def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path):

@@ -81,18 +81,12 @@ def test_values_of_one_line_and_of_many_are_read(tmp_path):
     with_tor(tmp_path, talk)
 
 
-def test_a_refusal_is_told_in_tors_words(tmp_path):
-    async def talk(control: Control) -> None:
-        with pytest.raises(ControlRefused, match=r"^relay2: tor said 552 Unrecognized key$"):
-            await control.ask("NO SUCH THING")
-
-    with_tor(tmp_path, talk)
-
-
-def test_answers_come_in_the_order_of_the_questions(tmp_path):
+def test_answers_come_in_the_order_of_the_questions_and_a_refusal_in_tors_words(tmp_path):
     async def talk(control: Control) -> None:
         first, second = await asyncio.gather(control.ask("GETINFO version"), control.ask("AUTHENTICATE"))
         assert (first, second) == (["version=0.4.9", "OK"], ["OK"])
+        with pytest.raises(ControlRefused, match=r"^relay2: tor said 552 Unrecognized key$"):
+            await control.ask("NO SUCH THING")
 
     with_tor(tmp_path, talk)
 

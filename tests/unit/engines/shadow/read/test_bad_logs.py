@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,10 @@ def lines_of(downloads: list[Download]) -> list[str]:
     return [*tgen_opening(), *(download.report() for download in downloads)]
 
 
-def refused(scene: Scene, folder: Path) -> str:
+def refused(scene: Scene, folder: Path, damage: Callable[[Path], object] = lambda file: None) -> str:
+    """What is said of the logs of ``scene``, of which ``damage`` has had that of the client's TGen."""
     run, shadow = scene.write(folder)
+    damage(shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout")
     with pytest.raises(InputError) as caught:
         write_tables(run, shadow)
     message = str(caught.value)
@@ -28,37 +32,31 @@ def refused(scene: Scene, folder: Path) -> str:
     return message
 
 
-def test_a_report_that_breaks_off(tmp_path):
-    lines = lines_of(TWO)
-    lines[3] = lines[3][:300]
-    message = refused(Scene(tgen=lines), tmp_path)
-    assert "web1/tgen.1004.stdout: line 4: " in message
-    assert "no report of a download" in message
-
-
-def test_a_report_with_garbage_for_a_number(tmp_path):
-    lines = lines_of(TWO)
-    lines[2] = lines[2].replace("created-ts=9", "created-ts=\ufffd")
-    assert "line 3: is no report of a download that this version can read (no created_us)" in refused(
-        Scene(tgen=lines), tmp_path
-    )
-
-
-def test_a_log_that_ends_in_the_middle_of_a_line(tmp_path):
-    run, shadow = Scene(TWO).write(tmp_path)
-    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
-    file.write_bytes(file.read_bytes()[:-40])
-    with pytest.raises(InputError, match=r"tgen\.1004\.stdout: line 4: ends in the middle of a line"):
-        write_tables(run, shadow)
-
-
-def test_a_compressed_log_that_is_cut_off(tmp_path):
-    run, shadow = Scene(TWO).write(tmp_path)
-    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
+def compress_a_part(file: Path) -> None:
     file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes())[:-20])
     file.unlink()
-    with pytest.raises(InputError, match=r"tgen\.1004\.stdout\.gz: is cut off or damaged"):
-        write_tables(run, shadow)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: os.truncate(file, file.stat().st_size - 40), "line 4: ends in the middle of a line"),
+        (compress_a_part, "tgen.1004.stdout.gz: is cut off or damaged"),
+        (Path.unlink, "web1: no log of tgen"),
+    ],
+)
+def test_a_log_that_is_cut_off_or_lost(tmp_path, damage, said):
+    assert said in refused(Scene(TWO), tmp_path, damage)
+
+
+def test_a_report_that_breaks_off_or_has_garbage_for_a_number(tmp_path):
+    lines = lines_of(TWO)
+    message = refused(Scene(tgen=[*lines[:3], lines[3][:300]]), tmp_path)
+    assert "web1/tgen.1004.stdout: line 4: " in message
+    assert "no report of a download" in message
+    garbled = [*lines[:2], lines[2].replace("created-ts=9", "created-ts=\ufffd"), lines[3]]
+    message = refused(Scene(tgen=garbled), tmp_path / "garbled")
+    assert "line 3: is no report of a download that this version can read (no created_us)" in message
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.1", "0.9"])
@@ -73,18 +71,10 @@ def test_a_log_that_has_lost_its_beginning(tmp_path):
 
 
 def test_a_report_that_was_lost_between_two_others(tmp_path):
-    three = [*TWO, Download(3, 12.5)]
-    lines = lines_of(three)
+    lines = lines_of([*TWO, Download(3, 12.5)])
     del lines[3]
     message = refused(Scene(tgen=lines), tmp_path)
     assert "line 4: reports a download without the one before it" in message
-
-
-def test_a_client_without_a_log(tmp_path):
-    run, shadow = Scene(TWO).write(tmp_path)
-    (shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout").unlink()
-    with pytest.raises(InputError, match="web1: no log of tgen"):
-        write_tables(run, shadow)
 
 
 def test_an_event_that_breaks_off(tmp_path):
