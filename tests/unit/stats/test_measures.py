@@ -21,7 +21,7 @@ from torsweep.stats.measures.summary import measures_of, numbers_of_runs
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.incidence import measured_downloads
 from torsweep.stats.streams.medians import run_quantiles
-from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize
+from torsweep.stats.summarize import Summary, analyse, summarize
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
 KNOBS = {"k": ["a", "b"]}
@@ -282,14 +282,3 @@ def test_curves_rise_and_end_where_the_values_do(summary):
     assert curve["networks"].unique().to_list() == [4]
     assert curve["value"].is_sorted()
     assert 0.3 <= curve["value"].min() < curve["value"].max() <= 1.3
-
-
-def test_the_summary_reads_as_text(summary):
-    tables = [table.markdown for shown in shown_summary(summary).tables.values() for table in shown]
-    text = "\n\n".join(tables)
-    assert "## Measures against the baseline, paired by network" in text
-    start = "| Costs: processor time, a process, relay (s)"
-    means, changes = (row for row in text.splitlines() if row.startswith(start))
-    assert " 38 " in means
-    assert " −47.4 % " in changes
-    assert "Circuits: failed, TIMEOUT" in text
