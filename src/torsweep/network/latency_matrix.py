@@ -26,9 +26,6 @@ MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 
 _LEAST_PAIRS = 0.1
 """The share of the pairs of hosts that has to have been measured."""
-_LEAST_HOSTS = 8
-"""With fewer hosts, a model of five coordinates and one height for each host has more numbers than the
-matrix."""
 
 LEAST_MEDIAN_US = 1_000.0
 MOST_MEDIAN_US = 5_000_000.0
@@ -143,11 +140,9 @@ def symmetric(rtt_us: Floats) -> Floats:
 def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
     """The summary of a matrix fit to make networks from.
 
-    Raises InputError when the matrix is too small, mostly empty, all the same, has a host without an RTT or
-    an RTT of more than a minute, or is in another unit than stated.
+    Raises InputError when the matrix is mostly empty, all the same, has a host without an RTT or an RTT of
+    more than a minute, or is in another unit than stated.
     """
-    if len(rtt_us) < _LEAST_HOSTS:
-        raise InputError("too few hosts", file=file, value=len(rtt_us), accepted=f"{_LEAST_HOSTS} or more")
     known = rtt_us[np.isfinite(rtt_us)]
     if known.size and not 0 <= known.min() <= known.max() <= MOST_RTT_US:
         value, accepted = f"{known.max() / 1e6:g} s", f"0 to {MOST_RTT_US / 1e6:g} s; see --unit"

@@ -142,7 +142,8 @@ def test_a_column_of_row_numbers_is_refused(tmp_path, rtt_matrix_ms):
         ("us", WIDE, "the median RTT is not one of the Internet's"),
         ("ms", WIDE.replace("7", "10000"), "median RTT is not one"),
         ("ms", WIDE.replace("7", "0"), "hardly any pair"),
-        ("ms", "0 9\n9 0\n", "too few hosts"),
+        ("ms", "0 9\n9 0\n", "every RTT is the same"),
+        ("ms", "0\n", "has no RTT to any other"),
         ("min", ROW, "no such unit"),
     ],
 )
