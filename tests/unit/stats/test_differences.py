@@ -44,7 +44,6 @@ def test_pairing_finds_what_the_spread_of_networks_would_hide() -> None:
     row = _median(_table(runs), "10ms")
     assert row["relative"] == pytest.approx(-0.1, abs=0.02)
     assert row["relative_simultaneous_high"] < 0
-    assert row["p_holm"] < 0.01
     pair = paired(runs, "median_s", BASELINE, {"refill_interval": "10ms"})
     alone = t_interval(pair.variant_s), t_interval(pair.reference_s)
     assert alone[0].high > alone[1].low
@@ -53,7 +52,6 @@ def test_pairing_finds_what_the_spread_of_networks_would_hide() -> None:
 def test_no_effect_is_not_found() -> None:
     row = _median(_table(_runs()), "1000ms")
     assert row["relative_low"] < 0 < row["relative_high"]
-    assert row["p_holm"] > 0.05
 
 
 def test_simultaneous_intervals_are_wider_and_families_are_counted() -> None:
@@ -63,14 +61,12 @@ def test_simultaneous_intervals_are_wider_and_families_are_counted() -> None:
         assert row["difference_simultaneous_low_s"] < row["difference_low_s"]
         assert row["relative_simultaneous_high"] > row["relative_high"]
         assert row["family_size"] == (2 if row["estimand"] in ("median", "client_median", "mean") else 10)
-        assert row["p_holm"] >= row["p"]
 
 
 def test_one_network_has_a_difference_and_no_interval() -> None:
     row = _median(_table(_runs(networks=1)), "10ms")
     assert row["difference_s"] < 0
     assert row["difference_low_s"] is None
-    assert row["p"] is None
 
 
 def test_two_networks_have_their_own_changes_for_bounds() -> None:

@@ -236,31 +236,6 @@ def t_quantile(confidence: float, networks: int) -> float:
     return float(special.stdtrit(networks - 1, 0.5 + confidence / 2))
 
 
-def t_p_value(values: npt.ArrayLike) -> float:
-    """Two-sided p-value of Student's test that the mean of ``values`` is 0; NaN where there is no test."""
-    array = np.asarray(values, dtype=float)
-    if len(array) < 2 or not np.isfinite(array).all():
-        return float("nan")
-    error = array.std(ddof=1) / np.sqrt(len(array))
-    if error == 0:
-        return 0.0 if array.mean() else 1.0
-    return float(2 * special.stdtr(len(array) - 1, -abs(array.mean()) / error))
-
-
 def bonferroni(confidence: float, comparisons: int) -> float:
     """Confidence of each of ``comparisons`` intervals that together cover with ``confidence``."""
     return 1 - (1 - confidence) / max(comparisons, 1)
-
-
-def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Holm's adjusted p-values, in the order given; NaN stays NaN and does not count as a comparison.
-
-    Source: Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
-    """
-    values = np.asarray(p_values, dtype=float)
-    adjusted = np.full_like(values, np.nan)
-    tested = np.flatnonzero(np.isfinite(values))
-    order = tested[np.argsort(values[tested], kind="stable")]
-    steps = values[order] * (len(order) - np.arange(len(order)))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted

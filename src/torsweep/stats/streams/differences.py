@@ -30,9 +30,7 @@ from torsweep.stats.inference.intervals import (
     bonferroni,
     change_intervals,
     exponential,
-    holm,
     t_interval,
-    t_p_value,
     welch_interval,
 )
 from torsweep.stats.statistic import (
@@ -197,17 +195,11 @@ def differences(
     rows: list[dict[str, object]] = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):
         for family, (baseline, others) in product(FAMILIES, compared_variants):
-            compared = [
-                (estimand, variant, paired(section, estimand, baseline, variant))
-                for estimand in family
-                for variant in others
-            ]
-            adjusted = holm([t_p_value(pair.log_ratio) for _, _, pair in compared])
-            for (estimand, variant, pair), p_holm in zip(compared, adjusted, strict=True):
+            for estimand, variant in product(family, others):
+                pair = paired(section, estimand, baseline, variant)
                 rows.append(
                     {"metric": metric, "kind": kind, **variant, "estimand": estimand.removesuffix("_s")}
-                    | _compare(pair, len(compared))
-                    | {"p_holm": float(p_holm)}
+                    | _compare(pair, len(family) * len(others))
                 )
     return rows
 
@@ -252,8 +244,7 @@ DIFFERENCES = Statistic(
     | numbers("mean over networks, seconds", "baseline_s", "variant_s")
     | numbers("variant less baseline, seconds", "difference_s", *(f"difference_{name}_s" for name in BOUNDS))
     | numbers("the same as a part of the baseline", "relative", *(f"relative_{name}" for name in BOUNDS))
-    | counts("comparisons that are adjusted together", "family_size")
-    | numbers("that the difference is 0, by itself and by Holm's method in its family", "p", "p_holm"),
+    | counts("comparisons that are adjusted together", "family_size"),
     unless_perf_alone(lambda analysis: differences(analysis.once(quantiles_of_runs), analysis.compared())),
     in_summary=_in_summary,
     rank=60,
@@ -270,7 +261,6 @@ def _compare(pair: Paired, family_size: int) -> dict[str, object]:
         **bounds_of("difference", *differences_s, "_s"),
         **bounds_of("relative", each, together),
         "family_size": family_size,
-        "p": t_p_value(pair.log_ratio),
     }
 
 
