@@ -141,11 +141,14 @@ def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_too
     usage = namedtuple("usage", "total used free")
     left = iter([10**9, 0, 0, 0])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, next(left)))
+    tools = fake_tools("raise SystemExit(1)")
     with pytest.raises(
         OutputError, match=rf"^{re.escape(str(folder))}: No space left on device \(0 kB free\)"
     ):
-        run_emulation(folder, fake_tools("raise SystemExit(1)"))
+        run_emulation(folder, tools)
     assert_no_results(folder)
+    with pytest.raises(OutputError, match=r" 0 MB free; the processes may need 2 MB$"):
+        run_emulation(folder, tools)
 
 
 def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tools):

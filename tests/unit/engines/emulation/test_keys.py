@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 
 from torsweep.engines.emulation.process_layout import KEPT_S, Identities, ProcessLayout, put_keys
-from torsweep.errors import TorsweepError
+from torsweep.errors import OutputError, TorsweepError
 
 ONCE = """
 marker = pathlib.Path(sys.argv[0]).with_name("made")
@@ -54,3 +55,21 @@ def test_a_gencert_that_leaves_nothing_readable_is_quoted_and_kept_nowhere(layou
     with pytest.raises(TorsweepError, match="authority_certificate: tor-gencert wrote no fingerprint"):
         put(layout, tor)
     assert not (tor.folder / "keys" / "authority1").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "said"),
+    [
+        (None, TorsweepError, "tor-gencert: cannot be run: No such file or directory$"),
+        ("raise SystemExit('no key')", TorsweepError, "^authority1: tor-gencert failed and said: no key$"),
+        ("raise SystemExit('x: No space left on device')", OutputError, r"No space left on device \(.* free"),
+    ],
+)
+def test_a_gencert_that_fails_or_finds_no_room_is_quoted(layout, fake_tor, script, error, said):
+    tor = fake_tor("")
+    if script is None:
+        tor.gencert.unlink()
+    else:
+        tor.gencert.write_text(f"#!{sys.executable}\n{script}\n")
+    with pytest.raises(error, match=said):
+        put(layout, tor)
