@@ -177,6 +177,7 @@ def tornet(
     clients: Mapping[str, Host] | None = None,
     *,
     network: int = 1,
+    seeds: Sequence[int] = (1,),
     version: str = "1.1.2",
 ) -> Path:
     """A simulated folder with logs; ``network`` decides where its hosts stand in the graph."""
@@ -200,8 +201,13 @@ def tornet(
         f"  {name}:\n    network_node_id: {network + number}\n    bandwidth_down: 1 gigabit"
         for number, name in enumerate([*RELAYS, *everyone])
     ]
-    text = "general:\n  stop_time: 2 min\nhosts:\n" + "\n".join(hosts) + "\n"
+    text = "general:\n  stop_time: 2 min\n  seed: 7\nhosts:\n" + "\n".join(hosts) + "\n"
     (folder / "shadow.config.yaml").write_text(text)
+    for number, seed in enumerate(seeds):
+        text = (
+            f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Seeded standard and numpy PRNGs with seed={seed}\n"
+        )
+        (folder / f"tornettools.generate.2026-01-01.00.00.0{number}.log").write_text(text)
     return folder
 
 

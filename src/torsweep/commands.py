@@ -114,7 +114,7 @@ def import_command(
     ],
 ) -> None:
     """Read the logs of simulations made with tornettools."""
-    from torsweep.runsets.imported import import_simulations
+    from torsweep.runsets.imported import import_simulations, read_ending
     from torsweep.units import counted
 
     runs = import_simulations(folders, out).runs
@@ -123,6 +123,11 @@ def import_command(
     many = f"{counted(len(runs), 'simulation')} of {counted(len(networks), 'network')}"
     known = "" if all(run.network for run in runs) else "; some folders do not name their network"
     typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")
+    for log in (ending.log for ending in map(read_ending, folders) if not ending.well and ending.log):
+        typer.echo(
+            f"torsweep: warning: {log}: says that Shadow failed: some processes may have ended early",
+            err=True,
+        )
 
 
 def doctor_command(

@@ -145,9 +145,9 @@ class Diagnosis:
     outlooks: tuple[Outlook, ...]
 
     def show(self, console: Console) -> None:
-        """Print two tables, then each problem on a line of its own."""
+        """Print three tables, then each problem on a line of its own."""
         tables = [_tool_table(self.tools)] if self.tools else []
-        for table in (*tables, _engine_table(self.outlooks)):
+        for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         for outlook in self.outlooks:
             engine = find_engine(outlook.engine)
@@ -205,6 +205,22 @@ def _tool_table(tools: Sequence[ToolState]) -> Table:
     return _table(("tool", "version", "needed", "for", "path"), map(row, tools))
 
 
+def _machine_table(machine: Machine) -> Table:
+    executable = {True: "", False: ", noexec", None: ""}[machine.shared_memory_executable]
+    rows = {
+        "cores": str(machine.cores),
+        "memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
+        "/dev/shm": f"{_gib(machine.shared_memory_bytes)}, {_gib(machine.shared_memory_free_bytes)} free"
+        + executable,
+        "open files a process": _count(machine.open_files),
+        "threads of all processes": _count(machine.thread_limit),
+        "maps a process": _count(machine.map_count_max),
+        "overcommit": {0: "heuristic", 1: "always", 2: "never"}.get(machine.overcommit or 0, "unknown"),
+        "kernel": f"{machine.kernel}, {machine.architecture}",
+    }
+    return _table(("machine", "here"), rows.items())
+
+
 def _engine_table(outlooks: Sequence[Outlook]) -> Table:
     def row(outlook: Outlook) -> tuple[str | Text, ...]:
         if not outlook.can_run:
@@ -255,3 +271,7 @@ def _shown(path: Path) -> str:
 
 def _gib(amount: int | None) -> str:
     return "unknown" if amount is None else f"{amount / GIB:.1f} GiB"
+
+
+def _count(limit: int | None) -> str:
+    return "no limit" if limit is None else f"{limit:,}"

@@ -7,6 +7,7 @@ cannot be read is None: no limit is known, and none is invented.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import resource
 from dataclasses import dataclass
@@ -19,15 +20,18 @@ SHARED_MEMORY = Path("/dev/shm")
 class Machine:
     """Sizes in bytes; limits are counts, None where there is none or it is not known.
 
-    ``available_bytes`` are those of a control group where it allows less than the machine has.
-    ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
+    ``memory_bytes`` and ``available_bytes`` are those of a control group where it allows less than the
+    machine has. ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
     ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used.
     With ``autogroup`` the kernel shares cores between sessions before it looks at nice (sched(7)).
     """
 
     cores: int
+    memory_bytes: int | None
     available_bytes: int | None
+    shared_memory_bytes: int | None
     shared_memory_free_bytes: int | None
+    shared_memory_executable: bool | None
     open_files: int | None
     processes: int | None
     pid_max: int | None
@@ -35,6 +39,8 @@ class Machine:
     map_count_max: int | None
     overcommit: int | None
     autogroup: bool
+    kernel: str
+    architecture: str
 
     @property
     def thread_limit(self) -> int | None:
@@ -46,11 +52,16 @@ def read_machine(root: Path = Path("/")) -> Machine:
     """This machine, its files read below ``root``."""
     memory = _memory(root / "proc/meminfo")
     groups = _control_groups(root)
+    memory_limits = [limit for group in groups if (limit := _first(group, _MEMORY_LIMIT)) is not None]
     kernel = root / "proc/sys/kernel"
+    total, free, executable = _shared_memory(root / SHARED_MEMORY.relative_to("/"), root / "proc/mounts")
     return Machine(
         cores=len(os.sched_getaffinity(0)),
+        memory_bytes=_least(memory.get("MemTotal"), *memory_limits),
         available_bytes=_least(memory.get("MemAvailable"), *map(_memory_left, groups)),
-        shared_memory_free_bytes=_free(root / SHARED_MEMORY.relative_to("/")),
+        shared_memory_bytes=total,
+        shared_memory_free_bytes=free,
+        shared_memory_executable=executable,
         open_files=_hard_limit(resource.RLIMIT_NOFILE),
         processes=_least(
             _hard_limit(resource.RLIMIT_NPROC), *(_number(group / "pids.max") for group in groups)
@@ -60,6 +71,8 @@ def read_machine(root: Path = Path("/")) -> Machine:
         map_count_max=_number(root / "proc/sys/vm/max_map_count"),
         overcommit=_number(root / "proc/sys/vm/overcommit_memory"),
         autogroup=_number(kernel / "sched_autogroup_enabled") == 1,
+        kernel=platform.release(),
+        architecture=platform.machine(),
     )
 
 
@@ -102,12 +115,19 @@ def _memory_left(group: Path) -> int | None:
     return limit - used + (int(cached[1]) if cached else 0)
 
 
-def _free(folder: Path) -> int | None:
+def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:
+    """Size, free room, and whether files there may be executed."""
     try:
         room = os.statvfs(folder)
     except OSError:
-        return None
-    return room.f_bavail * room.f_frsize
+        return None, None, None
+    options = [
+        line.split()[3].split(",")
+        for line in _text(mounts).splitlines()
+        if line.split()[1:2] == [str(SHARED_MEMORY)]
+    ]
+    executable = "noexec" not in options[-1] if options else None
+    return room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize, executable
 
 
 def _hard_limit(which: int) -> int | None:

@@ -18,8 +18,11 @@ NETWORKS = Path(__file__).parents[2] / "configs/networks"
 
 ROOMY = Machine(
     cores=2,
+    memory_bytes=24 * 10**9,
     available_bytes=20 * 10**9,
+    shared_memory_bytes=10**9,
     shared_memory_free_bytes=10**9,
+    shared_memory_executable=True,
     open_files=10**6,
     processes=10**5,
     pid_max=10**5,
@@ -27,6 +30,8 @@ ROOMY = Machine(
     map_count_max=65_530,
     overcommit=0,
     autogroup=False,
+    kernel="6.1.0-18-amd64",
+    architecture="x86_64",
 )
 
 

@@ -58,6 +58,17 @@ def test_of_networks_that_do_not_fit_the_smallest_is_named(torsweep, monkeypatch
     assert "GiB of memory needed, 0.1 GiB of memory here" in lines[0]
 
 
+def test_an_unknown_engine_is_refused(torsweep):
+    code, _, error = torsweep("doctor", "--engine", "shadw")
+    assert (code, error.count("\n")) == (2, 1)
+
+
+def test_people_see_every_tool_and_engine(torsweep):
+    _, text, _ = torsweep("doctor")
+    for word in (*TOOL_KINDS, "cellsim", "emulation", "/dev/shm", "open files"):
+        assert word in text
+
+
 def test_each_missing_thing_is_said_once(torsweep, monkeypatch):
     def lacking() -> None:
         raise ToolMissing("building tor needs libevent with its headers: apt-get install libevent-dev")

@@ -25,25 +25,38 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
             "proc/sys/vm/max_map_count": "65530\n",
             "proc/sys/vm/overcommit_memory": "2\n",
             "proc/sys/kernel/sched_autogroup_enabled": "1\n",
+            "proc/mounts": "tmpfs /dev/shm tmpfs rw,nosuid,noexec,relatime 0 0\n",
             "dev/shm/.keep": "",
         },
     )
     machine = read_machine(tmp_path)
-    assert machine.available_bytes == 20_000_000 * 1024
+    assert (machine.memory_bytes, machine.available_bytes) == (24_684_092 * 1024, 20_000_000 * 1024)
     assert (machine.pid_max, machine.threads_max, machine.map_count_max) == (32_768, 192_730, 65_530)
-    assert (machine.overcommit, machine.autogroup) == (2, True)
+    assert (machine.overcommit, machine.shared_memory_executable, machine.autogroup) == (2, False, True)
     assert machine.thread_limit is not None and machine.thread_limit <= 32_768
-    assert machine.shared_memory_free_bytes is not None and machine.shared_memory_free_bytes > 0
+    assert machine.shared_memory_bytes is not None and machine.shared_memory_bytes > 0
 
 
-def test_what_a_group_could_give_back_is_free_and_no_limit_is_none(tmp_path: Path) -> None:
-    group = "sys/fs/cgroup/memory"
-    files = {"max": "4000000000", "current": "1500000000", "stat": "anon 1000000000\ninactive_file 300000000"}
-    _write(tmp_path, {"proc/meminfo": "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"})
-    _write(tmp_path, {f"{group}.{name}": f"{text}\n" for name, text in files.items()})
-    assert read_machine(tmp_path).available_bytes == 2_800_000_000
-    _write(tmp_path, {f"{group}.max": "max\n"})
-    assert read_machine(tmp_path).available_bytes == 20_000_000 * 1024
+def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
+    meminfo = "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"
+    _write(
+        tmp_path,
+        {
+            "proc/meminfo": meminfo,
+            "sys/fs/cgroup/memory.max": "4000000000\n",
+            "sys/fs/cgroup/memory.current": "1500000000\n",
+            "sys/fs/cgroup/memory.stat": "anon 1000000000\ninactive_file 300000000\n",
+            "sys/fs/cgroup/pids.max": "512\n",
+        },
+    )
+    machine = read_machine(tmp_path)
+    assert (machine.memory_bytes, machine.available_bytes) == (4_000_000_000, 2_800_000_000)
+    assert machine.thread_limit == 512
+
+
+def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
+    _write(tmp_path, {"proc/meminfo": "MemTotal: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"})
+    assert read_machine(tmp_path).memory_bytes == 1_024_000
 
 
 GROUP_TREES = {
@@ -74,12 +87,20 @@ def test_the_least_limit_of_the_group_and_those_above_it_counts(tmp_path: Path, 
         },
     )
     machine = read_machine(tmp_path)
-    assert machine.available_bytes == 1_147_483_648
+    assert (machine.memory_bytes, machine.available_bytes) == (2_147_483_648, 1_147_483_648)
     assert machine.thread_limit == 300
 
 
 def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     machine = read_machine(tmp_path)
-    assert machine.available_bytes is None and not machine.autogroup
-    assert machine.shared_memory_free_bytes is None
+    assert machine.memory_bytes is None and not machine.autogroup
+    assert machine.available_bytes is None
+    assert machine.shared_memory_bytes is None
+    assert machine.shared_memory_executable is None
     assert machine.pid_max is None
+
+
+def test_the_last_mount_of_shared_memory_is_the_one_seen(tmp_path: Path) -> None:
+    lines = "tmpfs /dev/shm tmpfs rw,noexec 0 0\ntmpfs /dev/shm tmpfs rw,relatime 0 0\n"
+    _write(tmp_path, {"proc/mounts": lines, "dev/shm/.keep": ""})
+    assert read_machine(tmp_path).shared_memory_executable is True

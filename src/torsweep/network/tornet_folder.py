@@ -17,14 +17,17 @@ from typing import Any
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.option_bundle import Position
-from torsweep.config.traffic import MARKOV, ONION, PERF
+from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION, PERF
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
+from torsweep.units import BYTES_PER
 
 TORNET_FILE = "shadow.config.yaml"
+EARLIER_TORNET_FILE = "shadow.config.xml"
+"""What tornettools 1, for Shadow 1, wrote in its place."""
 
 CONF, TEMPLATE = "conf", "shadow.data.template"
 LAST_TORRC = "torrc"
@@ -68,8 +71,10 @@ _TIME_UNITS_NS = {
 }
 """By the units that Shadow knows; a number without one is of seconds."""
 
-_TORRC_LINE = re.compile(r'\s*(?P<option>[^\s#]+)\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^#]*))')
-"""A line of a torrc, which goes on in no other line and adds to none before it."""
+_DIGITS = re.compile(r"[0-9]{1,18}")
+_CONTINUED = re.compile(r"^([^#\n]*)\\\n", re.MULTILINE)
+_TORRC_LINE = re.compile(r'\s*(?P<sign>[+/]?)(?P<option>[^\s#]+)\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^#]*))')
+"""A line of a torrc, as tor(1) has it under "the configuration file format"."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,9 @@ def is_tornet(folder: Path) -> bool:
 def read_tornet(folder: Path) -> Tornet:
     """Read the network of tornettools 2 in ``folder``; InputError names what is missing."""
     file = folder / TORNET_FILE
+    if not file.exists() and (folder / EARLIER_TORNET_FILE).is_file():
+        problem = "was made by tornettools 1, for Shadow 1"
+        raise InputError(problem, file=folder / EARLIER_TORNET_FILE, accepted="a network of tornettools 2")
     require_unpacked(folder, TORNET_FILE, CONF, TEMPLATE)
     content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
     document = parse_other_yaml(content, file)
@@ -176,6 +184,7 @@ def read_tornet(folder: Path) -> Tornet:
         **parts,
     )
     _require_files(tornet)
+    _require_sizes(tornet)
     return tornet
 
 
@@ -255,6 +264,33 @@ def _require_files(tornet: Tornet) -> None:
             raise InputError("no such file: the data of a host is missing", file=file)
 
 
+def _require_sizes(tornet: Tornet) -> None:
+    """InputError for a size that no table of perf clients has: a simulation would be read in vain."""
+    sizes = list(dict.fromkeys(f"{does.response} B" for does in MEASURING_TRAFFIC.values()))
+    arguments = {
+        str(process.get("args"))
+        for name, kind in tornet.clients.items()
+        if kind != MARKOV
+        for process in tornet.document["hosts"][name]["processes"]
+        if program_of(process) == "tgen"
+    }
+    for file in sorted(tornet.folder / path.removeprefix(_TO_FOLDER) for path in arguments):
+        for size in _sizes(file) if file.is_file() else ():
+            if size not in sizes:
+                problem = "is a size that no perf client of tornettools downloads"
+                raise InputError(problem, file=file, key="recvsize", value=size, accepted=", ".join(sizes))
+
+
+def _sizes(file: Path) -> Iterator[str]:
+    """The sizes of the downloads in a graph of TGen, in bytes where their unit is known."""
+    text = read_bytes(file, MIB).decode("utf-8", errors="replace")
+    for key in re.findall(r'<key id="([^"]*)"[^>]* attr\.name="recvsize"', text):
+        for size in re.findall(rf'<data key="{re.escape(key)}">([^<]*)<', text):
+            number, _, unit = size.strip().partition(" ")
+            factor = BYTES_PER.get({"bytes": "B", "byte": "B", "": "B"}.get(unit.lower(), unit))
+            yield f"{int(number) * factor} B" if factor and _DIGITS.fullmatch(number) else size
+
+
 def _needed(tornet: Tornet) -> Iterator[Path]:
     for host in tornet.tors:
         yield from (tornet.template / host / name for name in TORRCS)
@@ -279,10 +315,15 @@ def shadow_time_ns(value: object, file: Path, key: str) -> int:
 def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:
     """The values of ``option`` in the tor of ``host``: tor uses all of a list, and else the last one.
 
-    The lines of torrc take the place of those of torrc-defaults.
+    As in tor, the lines of torrc take the place of those of torrc-defaults, unless the first of them is one
+    of ``+Option``; ``/Option`` removes what stands before it.
     """
-    values = [_values(tornet, tornet.template / host / name, option) for name in reversed(TORRCS)]
-    return next(filter(None, values), [])
+    kept: list[str] = []
+    for name in TORRCS:
+        for place, (sign, value) in enumerate(_values(tornet, tornet.template / host / name, option)):
+            kept = [] if sign == "/" or (not sign and place == 0) else kept
+            kept += [value] if sign != "/" else []
+    return kept
 
 
 def consensus_votes(tornet: Tornet, authority: str) -> dict[str, str]:
@@ -291,18 +332,18 @@ def consensus_votes(tornet: Tornet, authority: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
-def _values(tornet: Tornet, file: Path, option: str) -> list[str]:
-    """The value of each line of ``option`` in a file and those that it includes."""
-    values: list[str] = []
+def _values(tornet: Tornet, file: Path, option: str) -> list[tuple[str, str]]:
+    """The sign and the value of each line of ``option`` in a file and those that it includes."""
+    values: list[tuple[str, str]] = []
     text = read_bytes(file, MIB).decode("utf-8", errors="replace")
-    for line in map(_TORRC_LINE.match, text.splitlines()):
+    for line in map(_TORRC_LINE.match, _CONTINUED.sub(r"\1 ", text).splitlines()):
         if line is None:
             continue
         value = line["plain"].strip() if line["quoted"] is None else line["quoted"]
         if line["option"] == "%include":
             values += _values(tornet, tornet.folder / value.removeprefix(_TO_FOLDER), option)
         elif line["option"].lower() == option.lower():
-            values.append(value)
+            values.append((line["sign"], value))
     return values
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from torsweep.engines.table_schema import (
     write_table,
 )
 from torsweep.errors import InputError
-from torsweep.formats.files import of_version, whole_text
+from torsweep.formats.files import of_version, text_lines, whole_text
 from torsweep.formats.frames import read_metadata
 from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet_folder import TORNET_FILE, require_unpacked, shadow_time_ns
@@ -48,6 +49,8 @@ HOSTS = "shadow.data/hosts"
 _ACCEPTED = f"a folder that tornettools simulated, with {HOSTS}"
 
 _HOST_KEYS = ("network_node_id", "ip_addr", "bandwidth_down", "bandwidth_up")
+_GENERATE_SEED = re.compile(r"Seeded standard and numpy PRNGs with seed=(\d+)")
+_SHADOW_SEED = re.compile(r"shadow_args='[^']*--seed[= ](\d+)")
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,24 @@ class Simulation:
     """A simulation in ``folder``, its logs in ``hosts``.
 
     ``network`` is a digest that two simulations share when their networks are the same; None where no
-    configuration says. ``stop_s`` is how long the simulation was to last; None: not told.
+    configuration says. The seeds are tornettools' of the network, and Shadow's; ``stop_s`` is how long the
+    simulation was to last; None: not told.
     """
 
     folder: Path
     hosts: Path
     network: str | None
+    network_seed: int | None
+    shadow_seed: int | None
     stop_s: float | None
 
 
 def open_simulation(folder: Path) -> Simulation:
-    """The simulation in ``folder``; InputError when there is none, or its configuration cannot be read."""
+    """The simulation in ``folder``.
+
+    Raises InputError when there is none, its configuration cannot be read, or the folder's own logs name two
+    seeds, so that nobody can say which of them its results are of.
+    """
     if not folder.is_dir():
         raise InputError("is no folder", file=folder, accepted=_ACCEPTED)
     hosts = folder / HOSTS
@@ -74,8 +84,15 @@ def open_simulation(folder: Path) -> Simulation:
         raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
     config = _packed_or_not(folder / TORNET_FILE)
     document = _read_config(config) if config else {}
-    network = _digest(document["hosts"]) if config else None
-    return Simulation(folder, hosts, network, _stop_s(document, config) if config else None)
+    seed = _seed(folder, "simulate", _SHADOW_SEED)
+    return Simulation(
+        folder,
+        hosts,
+        _digest(document["hosts"]) if config else None,
+        _seed(folder, "generate", _GENERATE_SEED),
+        (document.get("general") or {}).get("seed") if seed is None else seed,
+        _stop_s(document, config) if config else None,
+    )
 
 
 def _packed_or_not(file: Path) -> Path | None:
@@ -89,8 +106,10 @@ def _read_config(file: Path) -> dict[str, Any]:
         raise InputError(
             "has no hosts", file=file, key="hosts", accepted="a configuration of Shadow 2 or later"
         )
-    if not isinstance(general := document.get("general") or {}, dict):
-        raise InputError("is no section", file=file, key="general", value=general, accepted="keys and values")
+    general = document.get("general") or {}
+    seed = general.get("seed") if isinstance(general, dict) else general
+    if not isinstance(seed, int | None):
+        raise InputError("is no seed", file=file, key="general.seed", value=seed, accepted="a whole number")
     return document
 
 
@@ -102,6 +121,17 @@ def _stop_s(document: dict[str, Any], file: Path) -> float | None:
 def _digest(hosts: dict[str, dict[str, Any]]) -> str:
     known = {name: [str(host.get(key)) for key in _HOST_KEYS] for name, host in hosts.items()}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _seed(folder: Path, command: str, pattern: re.Pattern[str]) -> int | None:
+    """The seed that the folder's logs of ``tornettools COMMAND`` name; InputError where they name two."""
+    files = sorted(folder.glob(f"tornettools.{command}.*.log*"))
+    seeds = {int(match[1]) for file in files for match in map(pattern.search, text_lines(file)) if match}
+    if len(seeds) > 1:
+        listed = " and ".join(map(str, sorted(seeds)))
+        problem = f"mixes seeds: its logs of `tornettools {command}` name {listed}"
+        raise InputError(problem, file=folder, accepted="the log of the one that the results are of")
+    return seeds.pop() if seeds else None
 
 
 MANIFEST = "import.json"
@@ -125,12 +155,14 @@ def import_folder(value: str | Path) -> Path:
 class ImportedRun:
     """One simulation: the folder of its tables in the import, the name of its own folder, and what is known.
 
-    ``network`` is that of :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
+    ``network`` and the seeds are those of :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
     """
 
     folder: str
     name: str
     network: str | None
+    network_seed: int | None
+    shadow_seed: int | None
     duration_s: int
     tgen: list[str]
     oniontrace: list[str]
@@ -217,6 +249,8 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
         name,
         folder.resolve().name,
         simulation.network,
+        simulation.network_seed,
+        simulation.shadow_seed,
         duration_s,
         sorted(set(read.tgen.versions["version"])),
         sorted({version for each in events for version in each.versions["version"]}),
@@ -227,19 +261,52 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
 _SILENCE_S, _SILENCE_SHARE = 180, 0.1
 """The longest time without a download before the end: pauses of few perf clients are as long."""
 
+_SILENCE_OF_FAILED_S = 60
+"""The longest time without a download where the logs say that the simulation failed. They say so, too, where
+it came to its end and one of its processes had failed."""
+
+_FAILED = re.compile(r"shadow returned code '(?!0')|Shadow (simulation )?did not complete successfully")
+_ENDED = re.compile(rf"{_FAILED.pattern}|shadow returned code '0'|Shadow (simulation )?completed success")
+
 
 def _require_whole(simulation: Simulation, duration_s: int) -> None:
-    """InputError for a simulation of which nothing is known well before its ``stop_time``."""
+    """InputError for a simulation of which nothing is known well before its ``stop_time``.
+
+    One that ended well by its logs may have had another ``stop_time`` on the command line.
+    """
     stop_s = simulation.stop_s
-    if stop_s is None or stop_s - duration_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s):
+    missing_s = 0 if stop_s is None else stop_s - duration_s
+    if stop_s is None or missing_s <= _SILENCE_OF_FAILED_S:
         return
+    ending = read_ending(simulation.folder)
+    if ending.well or (ending.log is None and missing_s <= max(_SILENCE_S, _SILENCE_SHARE * stop_s)):
+        return
+    reason = "" if ending.log is None else f" ({ending.log.name} says that Shadow failed)"
     raise InputError(
-        f"broke off: its results end after {rounded_duration(duration_s)}",
+        f"broke off: its results end after {rounded_duration(duration_s)}{reason}",
         file=simulation.folder,
         key="general.stop_time",
         value=rounded_duration(stop_s),
         accepted=f"simulations that came to their end; or, in {TORNET_FILE}, the time when it ended",
     )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a simulation ended, by ``log``; None: no log says it."""
+
+    log: Path | None = None
+    well: bool = False
+
+
+def read_ending(folder: Path) -> Ending:
+    """How the simulation ended, by the newest log of tornettools or Shadow that says so."""
+    for file in [*sorted(folder.glob("tornettools.simulate.*.log*"), reverse=True), folder / "shadow.log"]:
+        file = _packed_or_not(file) or file
+        ends = [line for line in text_lines(file) if _ENDED.search(line)] if file.exists() else []
+        if ends:
+            return Ending(file, _FAILED.search(ends[-1]) is None)
+    return Ending()
 
 
 def open_import(folder: Path) -> Import:

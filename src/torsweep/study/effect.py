@@ -2,7 +2,7 @@
 and whether both sides can take the same paths.
 
 In: the change, the networks, the era, what the user says of paths. Out: sentences on the parts that cannot
-act, and the pairing. InputError where no part can act, for lines of torrc that Arti would get, and for a
+act, and the pairing. InputError where no part can act, for hosts that the networks have not, and for a
 pairing that cannot be had.
 """
 
@@ -11,37 +11,41 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from torsweep.config.conflux import CONFLUX, LEAST_RELAYS
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import AUTO
 from torsweep.config.network import NetworkConfig
-from torsweep.config.option_bundle import OptionBundle, Where
+from torsweep.config.option_bundle import OptionBundle, Role, Where
 from torsweep.config.reading import validate
 from torsweep.config.traffic import ONION
 from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.host_files import PATHS_OPTION
 from torsweep.errors import InputError
-from torsweep.study.named_tor import changed_defaults
+from torsweep.study.named_tor import ARTI, changed_defaults
 from torsweep.study.tor_change import UNCHANGED, TorChange
 from torsweep.study.venue import Tornets
-from torsweep.tor.torrc import CONGESTION_CONTROL, consensus_parameters, stated_options
+from torsweep.tor.torrc import (
+    CONGESTION_CONTROL,
+    consensus_parameters,
+    outranking_option,
+    stated_options,
+)
 
 
 @dataclass(frozen=True)
 class _World:
     """What the networks have, and what the change tells tors: ``stated``, names in lower case by their kind.
 
-    ``consensus`` names whose consensus has ``parameters``. With ``own_torrc`` the networks are tornettools',
-    whose torrc files are not looked at.
+    ``consensus`` names whose consensus has ``parameters``. ``tornets`` have torrc files of their own.
     """
 
     consensus: str
     parameters: Mapping[str, str]
     onion_services: bool
     stated: Mapping[str, Mapping[str, str]]
-    own_torrc: bool
+    tornets: Tornets | None = None
 
     @property
     def congestion_control(self) -> str | None:
@@ -50,13 +54,25 @@ class _World:
 
     @property
     def learns_timeouts(self) -> bool:
-        return self.own_torrc or self.stated["torrc"].get(_LEARNS.lower(), "0") != "0"
+        usual = "0" if self.tornets is None else self.tornets.torrc("client", _LEARNS)
+        return self.stated["torrc"].get(_LEARNS.lower(), usual) != "0"
 
     def states(self, kind: str, name: str) -> str:
         """A clause on what states the option or parameter, whatever its default; empty if nothing does."""
         if kind == "consensus":
             return f"{self.consensus} states {self.parameters[name]}" if name in self.parameters else ""
-        return "each torrc states it" if not self.own_torrc and name in stated_options() else ""
+        if self.tornets is None:
+            return "each torrc states it" if name in stated_options() else ""
+        roles = [role for role in get_args(Role) if self.tornets.torrc(role, name) is not None]
+        return f"the torrc of each {' and '.join(roles)} states it" if roles else ""
+
+    def outranked(self, parameter: str) -> str:
+        """The line of torrc in the networks that goes before the parameter; empty: none."""
+        option = outranking_option(parameter)
+        if option is None or self.tornets is None or option.lower() in self.stated["torrc"]:
+            return ""
+        found = (self.tornets.torrc(role, option) for role in get_args(Role))
+        return next((f"{option} {value}" for value in found if value is not None), "")
 
 
 _LEARNS = "LearnCircuitBuildTimeout"
@@ -69,9 +85,9 @@ def _world(change: TorChange, config: NetworkConfig, tornets: Tornets | None, er
     }
     if tornets is not None:
         onion = any(ONION in network.clients.values() for network in tornets.networks)
-        return _World("the consensus of these networks", tornets.parameters, onion, stated, True)
+        return _World("the consensus of these networks", tornets.parameters, onion, stated, tornets)
     parameters = {name: str(value) for name, value in consensus_parameters(tor_settings(era, {})).items()}
-    return _World(f"the consensus of era {era}", parameters, bool(config.onion_clients), stated, False)
+    return _World(f"the consensus of era {era}", parameters, bool(config.onion_clients), stated)
 
 
 def _bundle_of(change: TorChange) -> Mapping[str, Any]:
@@ -110,9 +126,9 @@ _IDLE: tuple[tuple[str, Callable[[_World], bool], str, str], ...] = (
 def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
     """Notes on parts of ``change`` that cannot act in these networks.
 
-    Raises InputError where no part can, and for hosts that cannot take it.
+    Raises InputError where no part can, and for hosts that are not there or cannot take it.
     """
-    _require_no_arti(change)
+    _require_hosts(change, _roles(config, tornets))
     bundle, world = _bundle_of(change), _world(change, config, tornets, era)
     changes = [(kind, name, str(value)) for kind in _KINDS for name, value in bundle.get(kind, {}).items()]
     idle = [(each, found) for each in changes if (found := _why_idle(*each, world)) is not None]
@@ -127,7 +143,8 @@ def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | 
     ]
     if refusals and len(refusals) == len(changes):
         raise refusals[0]
-    return [*map(str, refusals), *_hidden_defaults(change, world)]
+    notes = [str(refusal) for refusal in refusals]
+    return [*notes, *_hidden_defaults(change, world)]
 
 
 _KINDS = ("torrc", "consensus")
@@ -137,6 +154,10 @@ def _why_idle(kind: str, name: str, value: str, world: _World) -> tuple[str, str
     """Why it cannot act, and with what it could."""
     if kind == "consensus" and world.parameters.get(name) == value:
         return f"{world.consensus} states it already", "another value"
+    if kind == "consensus" and (line := world.outranked(name)):
+        return f"the torrc of these networks has {line}, which goes before it", "--torrc with this option"
+    if kind == "torrc" and world.tornets is not None and world.tornets.torrc(None, name) == value:
+        return "the torrc of each host states it already", "another value"
     rules = (rule for rule in _IDLE if re.match(rule[0], name.lower()))
     return next(((why, accepted) for _, idle, why, accepted in rules if idle(world)), None)
 
@@ -157,13 +178,51 @@ def _hidden_defaults(change: TorChange, world: _World) -> Iterator[str]:
         yield f"the default of {name}, {before} and now {after}, does not act, as {stated}; ask with {ask}"
 
 
-def _require_no_arti(change: TorChange) -> None:
-    """InputError for lines of torrc that clients get which run Arti."""
-    lines = (each for each in change.options.values() if each.get("torrc"))
-    on = [validate(Where, each.get("on", {"role": "client"}), "--on") for each in lines]
-    if change.has_arti and any(where.names or where.role == "client" for where in on):
-        accepted = "--consensus, or --on role=relay"
-        raise InputError("clients that run Arti take no lines of torrc", key="--torrc", accepted=accepted)
+def _require_hosts(change: TorChange, role_of: Callable[[str], Role | None]) -> None:
+    """InputError for named hosts that no network has, and for Arti on what is no client."""
+    of_lines = [validate(Where, each["on"], "--on") for each in change.options.values() if "on" in each]
+    of_tors = {name: validate(Where, tor["on"], "--on") for name, tor in change.tors.items() if "on" in tor}
+    named = [name for where in (*of_lines, *of_tors.values()) for name in where.names]
+    if lost := [name for name in named if role_of(name) is None]:
+        accepted = "hosts of the networks, such as relay1"
+        raise InputError("no network has this host", key="--on", value=lost[0], accepted=accepted)
+    for level, where in of_tors.items():
+        others = [name for name in where.names if role_of(name) != "client"]
+        if others and any(ARTI in change.tors.get(part, {}) for part in change.tors[level]["mix"]):
+            accepted = "clients, such as web1"
+            raise InputError("Arti runs on clients alone", key="--on", value=others[0], accepted=accepted)
+    if change.has_arti and any(each.get("torrc") for each in change.options.values()):
+        roles = {
+            role
+            for where in of_lines
+            for role in (map(role_of, where.names) if where.names else [where.role])
+        }
+        if not of_lines or "client" in roles:
+            accepted = "--consensus, or --on role=relay"
+            raise InputError("clients that run Arti take no lines of torrc", key="--torrc", accepted=accepted)
+
+
+def _roles(config: NetworkConfig, tornets: Tornets | None) -> Callable[[str], Role | None]:
+    """What says the role of a host by its name; None if no network has it."""
+    if tornets is not None:
+        roles: dict[str, Role] = {}
+        for network in tornets.networks:
+            roles.update((name, "authority") for name in network.authorities)
+            roles.update((name, "relay") for name in network.relays)
+            roles.update((name, "client") for name in network.clients)
+        return lambda name: roles.get(name)
+    counts: dict[str, tuple[Role, int]] = {
+        "authority": ("authority", config.authorities),
+        "relay": ("relay", config.relay_count),
+        **{group: ("client", count) for group, count in config.client_counts.items()},
+    }
+
+    def role_of(name: str) -> Role | None:
+        match = re.fullmatch(r"([a-z]+)([1-9][0-9]{0,8})", name)
+        role, many = counts.get(match[1], (None, 0)) if match else (None, 0)
+        return role if match and int(match[2]) <= many else None
+
+    return role_of
 
 
 COST = "each run draws its own paths, so it takes more networks to show the same change"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.config.option_bundle import Role
 from torsweep.config.reading import validate
 from torsweep.config.traffic import MARKOV
 from torsweep.doctor import shortfalls
@@ -23,7 +24,14 @@ from torsweep.engines.selection import AUTO_ENGINE, choose_engine, lacking
 from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 from torsweep.network.tornet import tornet_network
-from torsweep.network.tornet_folder import TORNET_FILE, Tornet, consensus_votes, is_tornet, read_tornet
+from torsweep.network.tornet_folder import (
+    TORNET_FILE,
+    Tornet,
+    consensus_votes,
+    is_tornet,
+    read_tornet,
+    torrc_lines,
+)
 from torsweep.units import (
     NANOSECONDS_PER,
     SECOND_NS,
@@ -164,6 +172,23 @@ class Tornets:
         """The consensus parameters that all of the networks have, as their first authorities vote."""
         first, *others = (consensus_votes(network, network.authorities[0]) for network in self.networks)
         return {name: value for name, value in first.items() if all(one.get(name) == value for one in others)}
+
+    def torrc(self, role: Role | None, option: str) -> str | None:
+        """What the torrc of every host of ``role``, or with None of every role, has of ``option``; None where
+        one has nothing or another value."""
+        named: dict[Role, Callable[[Tornet], Iterable[str]]] = {
+            "authority": lambda network: network.authorities,
+            "relay": lambda network: network.relays,
+            "client": lambda network: network.clients,
+        }
+        roles = list(named) if role is None else [role]
+        values = {
+            next(reversed(torrc_lines(network, host, option)), None)
+            for network in self.networks
+            for each in roles
+            for host in named[each](network)
+        }
+        return values.pop() if len(values) == 1 else None
 
     def options(self, options: Mapping[str, str | None]) -> dict[str, str]:
         """Options of the command line, those that are left out filled in.

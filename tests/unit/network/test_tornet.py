@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from torsweep.config.option_bundle import Where
 from torsweep.engines.host_choice import hosts_of
 from torsweep.engines.prepare import build_run
 from torsweep.engines.run_settings import run_settings
+from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError
 from torsweep.network.model import Network, read_network
 from torsweep.network.tornet import write_tornet as write_network_of
@@ -60,6 +62,7 @@ def test_options_are_read_through_includes(folder: Path) -> None:
         "ConsensusParams cc_alg=2 circwindow=500",
         "\tconsensusparams\tcc_alg=2 circwindow=500  # as on the public network",
         'ConsensusParams "cc_alg=2 circwindow=500" # both',
+        "ConsensusParams cc_alg=2 \\\n circwindow=500",
     ],
 )
 def test_an_option_is_read_as_tor_reads_it(folder: Path, line: str) -> None:
@@ -68,6 +71,37 @@ def test_an_option_is_read_as_tor_reads_it(folder: Path, line: str) -> None:
     )
     votes = consensus_votes(read_tornet(folder), "4uthority1")
     assert votes == {"cc_alg": "2", "circwindow": "500"}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own", "votes"),
+    [
+        (["a=1", "b=2"], [], "a=1 b=2"),
+        (["a=1"], ["b=2", "+c=3"], "b=2 c=3"),
+        (["a=1"], ["+b=2", "c=3"], "a=1 b=2 c=3"),
+        (["a=1"], ["b=2", "/", "c=3"], "c=3"),
+        (["a=1"], ["/"], ""),
+    ],
+)
+def test_lines_of_a_list_count_as_in_tor(
+    folder: Path, defaults: list[str], own: list[str], votes: str
+) -> None:
+    """The same as ``tor --dump-config`` of 0.4.9.11 has."""
+
+    def text(values: list[str]) -> str:
+        signed = (re.fullmatch(r"([+/]?)(.*)", value) for value in values)
+        return "".join(f"{each[1]}ConsensusParams {each[2]}\n" for each in signed if each)
+
+    (folder / "conf/tor.relay.authority.torrc").write_text(text(defaults))
+    (folder / "shadow.data.template/hosts/4uthority1/torrc").write_text(text(own))
+    found = consensus_votes(read_tornet(folder), "4uthority1")
+    assert " ".join(f"{name}={value}" for name, value in found.items()) == votes
+
+
+def test_a_network_of_tornettools_1_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shadow.config.xml").write_text("<shadow/>")
+    with pytest.raises(InputError, match=r"shadow\.config\.xml: was made by tornettools 1"):
+        read_tornet(tmp_path)
 
 
 @pytest.mark.parametrize("changed", ["conf/tor.client.torrc", "shadow.data.template/hosts/relay2exit/torrc"])
@@ -218,6 +252,22 @@ def test_a_process_may_stand_for_any_number_of_users(tmp_path: Path) -> None:
     file.write_text(text)
     write_network_of(config(folder), 1, tmp_path / "network")
     assert read(tmp_path / "network").servers[0].down_bytes_per_s == 312_500_000_000
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [("50 KiB", ""), ("51200 bytes", ""), ("10 MiB", "got '10485760 B'"), ("much", "got 'much'")],
+)
+def test_perf_clients_download_the_sizes_that_tables_have(folder: Path, size: str, told: str) -> None:
+    graph = graphml(
+        {"start": {"peers": "server1exit:80"}, "stream": {"recvsize": size}}, [("start", "stream")]
+    )
+    (folder / "conf/tgen.graphml").write_text(graph)
+    if not told:
+        assert read_tornet(folder)
+        return
+    with pytest.raises(InputError, match=f"tgen.graphml: recvsize: is a size that no perf client.*{told}"):
+        read_tornet(folder)
 
 
 def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:

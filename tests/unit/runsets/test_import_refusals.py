@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_tornet import Download, Host, tornet
+from torsweep.commands import import_command
 from torsweep.errors import InputError
 from torsweep.runsets.imported import import_folder, import_simulations, open_import
 
@@ -45,6 +46,12 @@ def _pack(folder: Path) -> None:
     (folder / "shadow.data.tar.xz").write_bytes(lzma.compress(b""))
 
 
+def _simulate_twice(folder: Path) -> None:
+    for number in (3, 4):
+        text = f"[INFO] The argument namespace is: Namespace(shadow_args='--seed={number} --progress=true')\n"
+        (folder / f"tornettools.simulate.2026-01-01.00.00.0{number}.log").write_text(text)
+
+
 def _with(**hosts: Host) -> Callable[[Path], object]:
     return lambda folder: shutil.rmtree(folder) or tornet(folder, hosts)  # type: ignore[func-returns-value]
 
@@ -58,10 +65,15 @@ def _with(**hosts: Host) -> Callable[[Path], object]:
         (_second_log("tgen"), "perfclient1exit: has the logs of several tgen, got 'tgen.1006.stdout, "),
         (_second_log("oniontrace"), "perfclient1exit: has the logs of several oniontrace"),
         (lambda folder: (folder / TGEN).unlink(), "perfclient1exit: has no log of TGen"),
+        (_simulate_twice, "mixes seeds: its logs of `tornettools simulate` name 3 and 4"),
         (_with(perfclient1exit=Host()), "shadow.data/hosts: holds no download"),
         (_with(perfclient2exit=Host([Download(0, 60.0, 1000)])), "perfclient2exit: a perf client downloads"),
         (_config("general: {}\n"), "shadow.config.yaml: hosts: has no hosts"),
-        (_config("general: seven\nhosts: {}\n"), "shadow.config.yaml: general: is no section, got 'seven'"),
+        (_config("general: seven\nhosts: {}\n"), "shadow.config.yaml: general.seed: is no seed, got 'seven'"),
+        (
+            _config("general:\n  seed: x\nhosts: {}\n"),
+            "shadow.config.yaml: general.seed: is no seed, got 'x'",
+        ),
     ],
 )
 def test_what_is_no_simulation(damage: Callable[[Path], object], said: str, tmp_path: Path) -> None:
@@ -75,16 +87,49 @@ def test_an_import_without_a_name() -> None:
         import_folder("")
 
 
-@pytest.mark.parametrize(("stop_time", "whole"), [("5 min", True), ("6 min", False)])
-def test_a_simulation_that_broke_off(stop_time: str, whole: bool, tmp_path: Path) -> None:
-    """Results end after 2 min; pauses before the end may last 3 min."""
-    folder = tornet(tmp_path / "tornet")
+def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:
+    message = refused(tornet(tmp_path / "tornet", seeds=(1, 2)))
+    assert "mixes seeds: its logs of `tornettools generate` name 1 and 2" in message
+
+
+def _ends(folder: Path, stop_time: str, code: int | None) -> Path:
+    """``folder`` with another ``stop_time``, and with what tornettools says of the end."""
     file = folder / "shadow.config.yaml"
     file.write_text(file.read_text().replace("stop_time: 2 min", f"stop_time: {stop_time}"))
-    if whole:
-        assert len(import_simulations([folder], tmp_path / "import").runs) == 1
-    else:
-        assert "general.stop_time: broke off: its results end after 2 min" in refused(folder)
+    if code is not None:
+        text = (
+            f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Done simulating; shadow returned code '{code}'\n"
+        )
+        (folder / "tornettools.simulate.2026-01-01.00.00.00.log").write_text(text)
+    return folder
+
+
+def test_a_whole_simulation_whose_processes_failed_is_imported_with_a_warning(tmp_path: Path, capsys) -> None:
+    folder = _ends(tornet(tmp_path / "tornet"), "2 min", 1)
+    import_command([folder], tmp_path / "out")
+    said = capsys.readouterr()
+    assert "1 simulation" in said.out
+    assert "tornettools.simulate.2026-01-01.00.00.00.log: says that Shadow failed" in said.err
+
+
+@pytest.mark.parametrize(("stop_time", "code"), [("1 h", 1), ("4 min", 1), ("1 h", None)])
+def test_a_simulation_that_broke_off(stop_time: str, code: int | None, tmp_path: Path) -> None:
+    message = refused(_ends(tornet(tmp_path / "tornet"), stop_time, code))
+    assert "general.stop_time: broke off: its results end after 2 min" in message
+    assert ("says that Shadow failed" in message) is (code == 1)
+
+
+def test_shadows_log_tells_of_the_end_where_tornettools_does_not(tmp_path: Path) -> None:
+    folder = _ends(tornet(tmp_path / "tornet"), "4 min", None)
+    (folder / "shadow.log").write_text("** Shadow did not complete successfully: 1 failed\n")
+    assert "(shadow.log says that Shadow failed)" in refused(folder)
+
+
+@pytest.mark.parametrize(("stop_time", "code"), [("2 min", 1), ("4 min", 0), ("4 min", None), ("1 h", 0)])
+def test_a_simulation_that_came_to_its_end(stop_time: str, code: int | None, tmp_path: Path) -> None:
+    """Shadow fails, too, where a process failed; another ``stop_time`` may stand on the command line."""
+    folder = _ends(tornet(tmp_path / "tornet"), stop_time, code)
+    assert len(import_simulations([folder], tmp_path / "import").runs) == 1
 
 
 def test_one_simulation_given_twice(tmp_path: Path) -> None:

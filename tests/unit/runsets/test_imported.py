@@ -111,9 +111,16 @@ def test_every_table_fits_its_columns(imported):
 
 def test_the_import_says_what_it_is_of(imported):
     (run,) = open_import(imported.folder).runs
-    assert run.name == "tornet"
+    assert (run.name, run.network_seed, run.shadow_seed) == ("tornet", 1, 7)
     assert (run.duration_s, run.tgen, run.oniontrace) == (END_S, ["1.1.2"], ["1.0.0"])
     assert run.downloads == {"complete": 4, "failed": 0, "timeout": 1, "unfinished": 1}
+
+
+def test_a_configuration_may_leave_the_seed_out(tmp_path):
+    folder = tornet(tmp_path / "tornet")
+    (folder / "shadow.config.yaml").write_text("general:\nhosts: {}\n")
+    (run,) = import_simulations([folder], tmp_path / "import").runs
+    assert run.shadow_seed is None
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])

@@ -87,8 +87,11 @@ def test_a_default_that_the_consensus_or_the_torrc_states_is_named_with_how_to_a
 @pytest.fixture
 def tornets(tmp_path: Path) -> Tornets:
     """Networks whose authorities vote for cc_alg=0 and circwindow=900."""
+    common = "CircuitPriorityHalflife 30\nDoSCircuitCreationEnabled 0\nLearnCircuitBuildTimeout 0\n"
     for name in ("one", "two"):
-        write_tornet(tmp_path / name)
+        folder = write_tornet(tmp_path / name)
+        with (folder / "conf/tor.common.torrc").open("a") as file:
+            file.write(common)
     found = read_tornets([str(tmp_path / "one"), str(tmp_path / "two")])
     assert found is not None
     return found
@@ -99,7 +102,11 @@ def tornets(tmp_path: Path) -> Tornets:
     [
         (changed("cc_alg=0"), "consensus of these networks states it already"),
         (changed("circwindow=900"), "consensus of these networks states it already"),
+        (changed("CircuitPriorityHalflifeMsec=100"), "has CircuitPriorityHalflife 30, which goes before it"),
+        (changed("DoSCircuitCreationEnabled=1"), "has DoSCircuitCreationEnabled 0, which goes before it"),
         (changed("cc_vegas_alpha_exit=100"), "no congestion control with cc_alg=0"),
+        (changed("cbtquantile=60"), "has LearnCircuitBuildTimeout 0"),
+        (changed(torrc=("DoSCircuitCreationEnabled 0",)), "torrc of each host states it already"),
     ],
 )
 def test_networks_of_tornettools_are_looked_at_too(change, why, tornets):
@@ -112,7 +119,8 @@ def test_networks_of_tornettools_are_looked_at_too(change, why, tornets):
     [
         changed("cc_alg=2", "cc_vegas_alpha_exit=100"),
         changed("circwindow=500"),
-        changed(torrc=("DoSCircuitCreationEnabled 0",)),
+        changed("DoSCircuitCreationEnabled=1", torrc=("DoSCircuitCreationEnabled auto",)),
+        changed(torrc=("DoSCircuitCreationEnabled 1",)),
         changed("hs_intro_max_introduce2=9"),
     ],
 )
@@ -131,9 +139,28 @@ def no_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effect, "changed_defaults", lambda *sides: {})
 
 
-@pytest.mark.parametrize("on", [None, "names=web1"])
-def test_clients_that_run_arti_get_no_lines(on):
-    with pytest.raises(InputError, match="Arti take no lines"):
-        notes(read_change(Sides(baseline="arti", torrc=("NumCPUs 2",), on=on)))
-    notes(read_change(Sides(baseline="arti", torrc=("NumCPUs 2",), on="role=relay")))
-    notes(read_change(Sides(baseline="arti", consensus=("cc_alg=0",))))
+@pytest.mark.parametrize(
+    ("sides", "problem"),
+    [
+        (Sides(torrc=("NumCPUs 2",), on="names=relay999"), "no network has this host, got 'relay999'"),
+        (Sides(torrc=("NumCPUs 2",), on="names=web0"), "no network has this host"),
+        (Sides("arti", on="names=relay1"), "Arti runs on clients alone, got 'relay1'"),
+        (Sides(baseline="arti", torrc=("NumCPUs 2",)), "Arti take no lines"),
+        (Sides(baseline="arti", torrc=("NumCPUs 2",), on="names=web1"), "Arti take no lines"),
+    ],
+)
+def test_hosts_that_are_not_there_or_cannot_take_it_are_refused(sides, problem):
+    with pytest.raises(InputError, match=problem):
+        notes(read_change(sides))
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        Sides(torrc=("NumCPUs 2",), on="names=relay1+web1+authority3"),
+        Sides("arti", on="names=web1+bulk1"),
+        Sides(baseline="arti", torrc=("NumCPUs 2",), on="role=relay"),
+    ],
+)
+def test_hosts_of_the_networks_are_taken(sides):
+    assert notes(read_change(sides)) == []

@@ -34,7 +34,7 @@ def imported(folder: Path, name: str, seconds: Sequence[float], networks: Sequen
     folders = []
     for took_s, network in zip(seconds, networks, strict=True):
         place = folder / f"{name}-{network}"
-        folders.append(tornet(place, clients_waiting(took_s), network=network))
+        folders.append(tornet(place, clients_waiting(took_s), network=network, seeds=[network]))
     return import_simulations(folders, folder / name)
 
 
@@ -107,7 +107,7 @@ def test_simulations_of_one_network_count_as_one(tmp_path: Path) -> None:
     """Their downloads are put together, and rates are over the seconds of both."""
     one = imported(tmp_path, "vanilla", [1.0, 1.2], [1, 2])
     again = [tmp_path / "vanilla-1", tmp_path / "vanilla-2"]
-    again.append(tornet(tmp_path / "more", clients_waiting(1.01), network=1))
+    again.append(tornet(tmp_path / "more", clients_waiting(1.01), network=1, seeds=[5]))
     other = import_simulations(again, tmp_path / "branch")
     summary = compared(other, one)
     assert last_byte_of_50_kib(summary).interval.networks == 2
