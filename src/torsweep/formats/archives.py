@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import errno
 import io
+import itertools
 import lzma
+import os
 import shutil
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from torsweep.errors import InputError
@@ -31,9 +33,9 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
     require_regular(tarball)
     try:
         with tarfile.open(tarball) as archive:
-            # From Python 3.11.4 on, what leads out of the folder is refused; owners are dropped.
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)
-            archive.extractall(folder)
+            # Python's own rules come on top, from 3.11.4 on: Debian 12's has none.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+            archive.extractall(folder, _contained(archive))
     except _TAR_DAMAGE as error:
         # gzip and bzip2 tell of damaged content with an OSError that has no number of the system's.
         if isinstance(error, OSError) and error.errno is not None:
@@ -41,6 +43,36 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         accepted = "a tarball, plain or packed with gzip, bzip2 or xz"
         raise InputError(f"cannot be unpacked: {reason(error)}", file=tarball, accepted=accepted) from error
+
+
+def _contained(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members of ``archive``, which belong to whoever unpacks them and get no set-user-ID bits.
+
+    Raises tarfile.TarError for a device, for what leads out of the folder, and for what goes through a link.
+    """
+    links: set[PurePosixPath] = set()
+    for member in archive:
+        path, target = PurePosixPath(member.name), PurePosixPath(member.linkname)
+        if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+            raise tarfile.TarError(f"{member.name!r} is neither a file, nor a folder, nor a link")
+        if _leaves(path) or links.intersection([path, *path.parents]):
+            raise tarfile.TarError(f"{member.name!r} leads out of the folder or through a link")
+        if member.islnk() and (_leaves(target) or links.intersection([target, *target.parents])):
+            raise tarfile.TarError(f"the link {member.name!r} leads out of the folder or through a link")
+        if member.issym():
+            # What only begins with its steps upwards cannot take them from where another link leads.
+            upwards = len(list(itertools.takewhile("..".__eq__, target.parts)))
+            if upwards >= len(path.parts) or _leaves(PurePosixPath(*target.parts[upwards:])):
+                raise tarfile.TarError(f"the link {member.name!r} leads out of the folder")
+            links.add(path)
+        member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+        member.mode = 0o755 if member.isdir() else member.mode & 0o755 | 0o600
+        yield member
+
+
+def _leaves(path: PurePosixPath) -> bool:
+    """Whether ``path``, from a folder on, may lead out of it."""
+    return path.is_absolute() or ".." in path.parts
 
 
 def members(opened: IO[bytes]) -> Iterator[IO[bytes]]:

@@ -124,13 +124,22 @@ def make_summary(
 ) -> Summary:
     """Write the summary of :func:`summarize` into ``out``, where a summary of fewer networks may be: its
     verdicts have been seen, which the intervals of the claims allow for."""
-    looks = read_looks(out / PLAN_FILE)
+    looks = read_looks(out / PLAN_FILE) or _look_at(out / CLAIMS_FILE)
     summary = summarize(tables, experiment, public, looks)
     write_summary(summary, out)
     networks = len(tables.provenance.seeds)
     if networks > 1 and SOURCE not in summary.analysis.levels and networks > max(looks, default=0):
         record_look(out / PLAN_FILE, Design(tuple(looks), tuple(looks.values())), networks)
     return summary
+
+
+def _look_at(claims: Path) -> dict[int, float]:
+    """The look at the verdicts in the file ``claims``, which the record beside them has lost."""
+    try:
+        networks = len(read_json(claims)["seeds"])
+    except (InputError, KeyError, TypeError):
+        return {}  # There is none, or it is damaged and says nothing.
+    return Design().look(networks).shares if networks > 1 else {}
 
 
 def summary_of(analysis: Analysis) -> Summary:

@@ -15,6 +15,13 @@ from torsweep.formats.archives import unpack_tarball
 Change = dict[str, str | bytes | int]
 
 
+@pytest.fixture(params=["as it is", "without filters"], autouse=True)
+def python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This Python, and one before 3.11.4, which takes every member of a tarball as it is."""
+    if request.param == "without filters":
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+
+
 def tarball(folder: Path, *members: Change) -> Path:
     """A tarball of files ``tor/configure`` with these changes; a file has five bytes."""
     path = folder / "tor.tar.gz"
@@ -53,10 +60,18 @@ def symbolic(name: str, target: str) -> Change:
 @pytest.mark.parametrize(
     "members",
     [
+        [{"name": "../configure"}],
+        [{"name": "/outside"}],
         [{"name": "tor/../../outside"}],
+        [symbolic("tor/link", "/etc/passwd")],
         [symbolic("tor/link", "../../outside")],
+        [symbolic("tor/a/link", "../.."), symbolic("tor/a/second", "link/../outside")],
+        [symbolic("tor/here", "."), {"name": "tor/here/configure"}],
+        [symbolic("tor/here", "."), {"name": "tor/here"}],
         [{"type": tarfile.LNKTYPE, "linkname": "../outside"}],
+        [symbolic("tor/here", "."), {"type": tarfile.LNKTYPE, "linkname": "tor/here"}],
         [{"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}],
+        [{"type": tarfile.FIFOTYPE}],
     ],
 )
 def test_what_may_reach_beyond_the_folder_is_refused(tmp_path: Path, members: list[Change]) -> None:
