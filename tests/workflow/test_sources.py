@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.synthetic import finish_run
 from tests.workflow.conftest import TINY, Workspace
@@ -41,7 +44,12 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
     return made["shadow"]
 
 
-def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace) -> None:
+def test_a_finished_run_is_compared_and_no_shadow_is_needed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = os.environ["PATH"].split(os.pathsep)
+    without = [folder for folder in folders if not Path(folder, "shadow").exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join(without))
     _finished_in_shadow(workspace)
     done = workspace.snakemake("refill_sweep", "report", config=(*CONFIG, "experiment=refill_sweep"))
     assert done.returncode == 0, done.stdout
