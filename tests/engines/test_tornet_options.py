@@ -10,6 +10,7 @@ import pytest
 
 from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, write_tornet
 from torsweep.config.network import NetworkConfig
+from torsweep.config.shadow_options import ShadowOptions
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.shadow.settings import OPTIONS_FILE, ask_options
 from torsweep.engines.shadow.simulate import ShadowSettings
@@ -43,10 +44,18 @@ def test_an_authority_has_no_parameter_twice_and_needs_no_address(
     tornet, tors = read_tornet(folder), HostTors(built_tor)
     tools = SimpleNamespace(tors=tors, tgen=Path("tgen"), oniontrace=Path("oniontrace"))
     given = SimpleNamespace(consensus={"cc_alg": 2})
+    asked = ShadowOptions(experimental={"use_new_tcp": True})
     run = SimpleNamespace(
-        given=given, given_to=lambda host: ["NumCPUs 2"], seed=1, repeat=0, duration_ns=10**12
+        given=given,
+        given_to=lambda host: ["NumCPUs 2"],
+        seed=1,
+        repeat=0,
+        duration_ns=10**12,
+        shadow=asked,
     )
     simulation = write_tornet_run(run, tornet, tools, ShadowSettings(), tmp_path / "shadow")  # type: ignore[arg-type]
+    written = json.loads((tmp_path / "shadow/shadow.yaml").read_text())
+    assert written["experimental"].items() >= {"use_new_tcp": True, "use_cpu_pinning": False}.items()
     config = {"tornettools": [str(folder)], "web_clients": 0, "bulk_clients": 0, "relays": 4, "servers": 2}
     network = tornet_network(tornet, NetworkConfig.model_validate(config), 1)
     said: list[str] = []
