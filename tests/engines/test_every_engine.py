@@ -161,4 +161,4 @@ def test_hosts_run_builds_of_their_own_are_told_what_the_user_gives_and_have_the
         assert list(provenance["programs"]) == [f"{host}/eth0.pcap"]
         capture = (folder / "programs" / host / "eth0.pcap").read_bytes()
         assert capture[:4] == bytes.fromhex("d4c3b2a1")
-        assert len(capture) > 100_000
+        assert len(capture) > 50_000
