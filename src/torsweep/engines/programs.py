@@ -72,9 +72,11 @@ def needs_text(levels: Iterable[Programs], network: NetworkConfig) -> str:
 
 
 def _host_count(program: Program, network: NetworkConfig) -> int:
+    if program.hosts is not None:
+        return program.hosts.count
     where = program.on or Where()
-    if program.hosts is not None or where.names:
-        return program.hosts.count if program.hosts is not None else len(where.names)
+    if where.names:
+        return len(where.names)
     of_role = {"relay": network.relay_count, "client": network.client_tor_count}
     return math.ceil(of_role.get(where.role, network.authorities) * (where.share or 1))
 

@@ -79,19 +79,19 @@ def session_first(file: Path = SESSION) -> Iterator[None]:
 
     The file is empty for a process whose session began without autogroup."""
     try:
-        session, _, before = file.read_text().strip().rpartition(" ")
-        if session:
+        words = file.read_text().split()
+        if words:
             file.write_text(SESSION_NICE)
     except OSError:
-        session = ""
-    if not session:
+        words = []
+    if not words:
         yield
         return
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
-            file.write_text(before)
+            file.write_text(words[-1])
 
 
 TUN = Path("/dev/net/tun")
