@@ -100,10 +100,16 @@ def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> d
 
 
 def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
-    """InputError for anything but tor and its options: no more can be changed in a network of tornettools."""
+    """InputError for anything but tor and its options: no more can be changed in a network of tornettools, or
+    traced."""
     if settings.pairing != FREE:
         problem = "cannot be had in a network of tornettools: tor chooses its paths there"
         raise InputError(problem, file=file, key="pairing", value=settings.pairing, accepted=FREE)
+    if settings.tracing:
+        problem = (
+            f"experiment {settings.experiment} traces hosts, which cannot be had in a network of tornettools"
+        )
+        raise InputError(problem, file=file, key="tracing", accepted="an experiment without it")
     for knob, level in variant.levels:
         if find_knob(knob).target not in ("tor_build", "options"):
             problem = "is nothing that can be changed in a network of tornettools"

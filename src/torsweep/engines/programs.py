@@ -20,6 +20,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.option_bundle import Where
 from torsweep.config.programs import RULES, OwnHosts, Program, Programs, filled, places_of
 from torsweep.config.reading import suggestion
+from torsweep.config.traffic import CLIENT_GROUPS
 from torsweep.config.variant import Variant
 from torsweep.engines.host_choice import hosts_of
 from torsweep.engines.host_files import (
@@ -77,7 +78,17 @@ def _host_count(program: Program, network: NetworkConfig) -> int:
     where = program.on or Where()
     if where.names:
         return len(where.names)
-    of_role = {"relay": network.relay_count, "client": network.client_tor_count}
+    clients = network.client_tor_count
+    if where.kind:
+        # Kinds of a group take turns; clients that share a tor are counted as if each had one.
+        of_kinds = (
+            math.ceil(
+                network.client_counts[group.name] * len(group.kinds.keys() & {*where.kind}) / len(group.kinds)
+            )
+            for group in CLIENT_GROUPS.values()
+        )
+        clients = min(clients, sum(of_kinds))
+    of_role = {"relay": network.relay_count, "client": clients}
     return math.ceil(of_role.get(where.role, network.authorities) * (where.share or 1))
 
 

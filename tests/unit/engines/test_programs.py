@@ -161,6 +161,10 @@ def test_the_plan_has_the_processes_of_the_level_with_most_and_what_they_keep():
     assert few == "; programs beside tor: up to 6 a run, which keep at most 50 MB"
     many = f"; programs beside tor: up to {config.client_tor_count} a run, which keep at most 50 MB"
     assert needs_text(experiment.programs.values(), config) == many
+    kinds = {**SCRIPT, "on": {"role": "client", "kind": ["perf_50kib", "bulk"]}}
+    (own,) = load_experiment("refill_sweep", {**grid, "programs.one": kinds}).programs["one"]
+    measuring = load_network_config("ci", {"perf_clients": 6})
+    assert f"up to {2 + measuring.client_counts['bulk']} a run" in needs_text([[own]], measuring)
 
 
 def test_packets_of_named_hosts_are_kept_where_programs_leave_their_files(tmp_path: Path):

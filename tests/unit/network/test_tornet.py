@@ -286,8 +286,8 @@ def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
     assert found[0] == found[2] != found[1]
 
 
-def _prepare(directory: Path, engine: str, variant: str) -> Any:
-    experiment = load_experiment("refill_sweep", {})
+def _prepare(directory: Path, engine: str, variant: str, **keys: object) -> Any:
+    experiment = load_experiment("refill_sweep", keys)
     asked = experiment.variant(variant)
     settings = run_settings(experiment, engine, "today", asked)
     return build_run(settings, asked, directory, directory.parent / "run")
@@ -302,6 +302,13 @@ def test_other_engines_refuse_it(directory: Path, engine: str) -> None:
 def test_knobs_of_tor_are_not_turned_in_it(directory: Path) -> None:
     with pytest.raises(InputError, match=r"is nothing that can be changed in a network of tornettools"):
         _prepare(directory, "shadow", "")
+
+
+def test_nothing_is_traced_in_it(directory: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"tracing: experiment refill_sweep traces hosts, which cannot be had"
+    ):
+        _prepare(directory, "shadow", "", tracing={"packets": ["relay1exitguard"]})
 
 
 def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import FellBehind
 from torsweep.engines.emulation.process_layout import ProcessLayout, links_document
 from torsweep.engines.emulation.processes import NotReady, ProcessSet, orderly_end
+from torsweep.engines.emulation.programs import capture_command
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -205,6 +206,8 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
 
 def _check_input(run: RunSpec, network: Network, file: Path) -> None:
     check_network(network, file)
+    if run.tracing and run.tracing.packets:
+        capture_command()
     for kind, traffic in run.traffic.items():
         if traffic.request_bytes < REQUEST_HEADER.size:
             raise InputError(
