@@ -16,19 +16,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.prepared_runs import prepared_run, sampled_network
 from tests.synthetic import record_tables
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.reading import validate
 from torsweep.config.variant import PATHS
-from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.table_schema import STREAMS
 from torsweep.engines.tools import require_own_program
 from torsweep.formats.yaml_file import read_yaml
-from torsweep.network.model import write_network
-from torsweep.network.sampling import sample_network
 from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.runsets.run import read_table
@@ -85,16 +82,13 @@ def experiment() -> Experiment:
 def write_runs(folder: Path, seeds: Sequence[int]) -> None:
     """Run both sides on each network, ``SEED/VARIANT`` in ``folder``."""
     for seed in seeds:
-        sampled = sample_network(load_network_config(NETWORK), seed)
-        write_network(sampled.network, sampled.matrix_us, folder / "networks" / str(seed))
-        settings = run_settings(
-            experiment(), MODEL_ENGINE, "today", experiment().variant(f"{KNOB}={BASELINE}")
-        )
+        network = folder / "networks" / str(seed)
+        sampled_network(network, NETWORK, seed)
         for level in (BASELINE, CANDIDATE):
             variant = experiment().variant(f"{KNOB}={level}")
             out = folder / str(seed) / variant.key
             out.mkdir(parents=True)
-            run = build_run(settings, variant, folder / "networks" / str(seed), out)
+            run = prepared_run(network, out, f"{KNOB}={BASELINE}", of=experiment(), era="today")
             later_ns = LATER_NS if level == CANDIDATE else 0
             window_ns = run.client_start_window_ns + later_ns
             made = {"variant": dict(variant.levels), "client_start_window_ns": window_ns}

@@ -14,16 +14,13 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from tests.small_network import equal_rtts, small_network
-from tests.synthetic import Size, finish_run, write_sweep
+from tests.synthetic import Size, finish_run, gathered, summarized, write_sweep
 from torsweep.bundle import Sources, publish
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report import gather, render
-from torsweep.runsets.collect import collect
-from torsweep.runsets.plan_tables import PlanTables
-from torsweep.stats.summarize import summarize, write_summary
 from torsweep.storage import write_text
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments/refill_sweep/experiment.yaml"
@@ -72,15 +69,12 @@ def write_plan(folder: Path) -> PublishedPlan:
     runs = write_sweep(folder / "runs", run_seeds=SEEDS, size=SMALL)
     for directory in runs:
         run = read_run(directory)
-        network = folder / "networks" / "ci" / str(run.seed)
-        moved = {"network": f"../../../networks/ci/{run.seed}"}
-        run.model_copy(update={**moved, "network_sha256": sha256_of_file(network / NETWORK_FILE)}).write(
-            directory
-        )
+        digest = sha256_of_file(folder / "networks" / "ci" / str(run.seed) / NETWORK_FILE)
+        moved = {"network": f"../../../networks/ci/{run.seed}", "network_sha256": digest}
+        run.model_copy(update=moved).write(directory)
         finish_run(directory, engine="cellsim", engine_version="0.1.0")
     experiment = load_experiment(EXPERIMENT)
-    collect(runs, folder / "tables", network="ci", plan="main")
-    write_summary(summarize(PlanTables.open(folder / "tables"), experiment), folder / "summaries")
+    summarized(gathered(runs, folder), experiment, folder)
     _draw(folder / "figures", experiment)
     return PublishedPlan(folder, tuple(runs), tuple(networks), experiment)
 

@@ -41,10 +41,13 @@ class Sized(Protocol):
 
 def measure_tables(interval_s: float, seed: int, size: Sized) -> list[tuple[TableSchema, pl.DataFrame]]:
     """Each table with its schema."""
+    seconds = range(size.duration_s)
+    sent = {"packets": WIRE_PACKETS, "bytes": WIRE_PACKETS * WIRE_PACKET_BYTES}
+    received = RECEIVED_BYTES.items()
     rows = {
         CIRCUITS: _circuits(interval_s, seed, size),
-        RECEIVED: _received(size),
-        WIRE: _wire(size),
+        RECEIVED: [{"second": n, "kind": kind, "bytes_got": got} for n in seconds for kind, got in received],
+        WIRE: [{"second": n, **sent} for n in seconds],
         ROUND_TRIPS: _round_trips(interval_s, seed, size),
         COSTS: _costs(interval_s, size),
     }
@@ -66,35 +69,14 @@ def _circuits(interval_s: float, seed: int, size: Sized) -> list[dict[str, objec
     return rows
 
 
-def _received(size: Sized) -> list[dict[str, object]]:
-    return [
-        {"second": second, "kind": kind, "bytes_got": got}
-        for second in range(size.duration_s)
-        for kind, got in RECEIVED_BYTES.items()
-    ]
-
-
-def _wire(size: Sized) -> list[dict[str, object]]:
-    sent = {"packets": WIRE_PACKETS, "bytes": WIRE_PACKETS * WIRE_PACKET_BYTES}
-    return [{"second": second, **sent} for second in range(size.duration_s)]
-
-
 def _round_trips(interval_s: float, seed: int, size: Sized) -> list[dict[str, object]]:
     generator = seeds.stream(seed, "round trips")
     rows = []
     for second in range(size.duration_s):
         for circuit, noise in enumerate(np.asarray(generator.random(size.relays)), start=1):
-            trip_us = int((LEAST_S + 0.2 + interval_s + noise) * 1e6)
-            rows.append(
-                {
-                    "host": "relay1",
-                    "circuit": circuit,
-                    "time_us": second * 1_000_000,
-                    "round_trip_us": trip_us,
-                    "least_us": int(LEAST_S * 1e6),
-                    "window_cells": WINDOW_CELLS + circuit,
-                }
-            )
+            row = {"host": "relay1", "circuit": circuit, "time_us": second * 1_000_000}
+            row |= {"round_trip_us": int((LEAST_S + 0.2 + interval_s + noise) * 1e6)}
+            rows.append(row | {"least_us": int(LEAST_S * 1e6), "window_cells": WINDOW_CELLS + circuit})
     return rows
 
 

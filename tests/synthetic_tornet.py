@@ -75,24 +75,14 @@ def _host(name: str) -> dict[str, Any]:
     tor = _process("tor", f"{named}--defaults-torrc torrc-defaults -f torrc", 240 if not named else 1)
     oniontrace = _process("oniontrace", "Mode=log TorControlPort=9051 LogLevel=info Events=BW,CIRC", 241)
     tgen = _process("tgen", "../../../conf/tgen.graphml", 300)
-    processes = {
-        AUTHORITIES: [tor, oniontrace],
-        tuple(RELAYS): [tor, oniontrace],
-        CLIENTS: [tor, oniontrace, tgen],
-    }
-    own = next((found for names, found in processes.items() if name in names), [tgen])
-    return {
-        "network_node_id": 0,
-        "bandwidth_down": "8000 kilobit",
-        "bandwidth_up": "8000 kilobit",
-        "processes": [*own, *([tor] if name == SERVERS[1] else [])],
-    }
+    if name in SERVERS:
+        own = [tgen, *([tor] if name == SERVERS[1] else [])]
+    else:
+        own = [tor, oniontrace, *([tgen] if name in CLIENTS else [])]
+    rates = {"bandwidth_down": "8000 kilobit", "bandwidth_up": "8000 kilobit"}
+    return {"network_node_id": 0, **rates, "processes": own}
 
 
 def _process(program: str, arguments: str, start: int) -> dict[str, Any]:
-    return {
-        "path": f"{PREFIX}/{program}",
-        "args": arguments,
-        "start_time": start,
-        "expected_final_state": "running",
-    }
+    path = f"{PREFIX}/{program}"
+    return {"path": path, "args": arguments, "start_time": start, "expected_final_state": "running"}

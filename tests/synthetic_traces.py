@@ -31,6 +31,19 @@ Spent = list[tuple[str, str, int]]
 """Place, part and duration of each piece of a way, in order."""
 
 
+@dataclass
+class Way:
+    """The pieces of a way so far, and when the last one ended."""
+
+    now: int
+    spent: Spent = field(default_factory=list)
+
+    def add(self, place: str, part: str, duration_ns: int) -> None:
+        """The next piece."""
+        self.spent.append((place, part, duration_ns))
+        self.now += duration_ns
+
+
 def one_way_ns(sender: str, receiver: str) -> int:
     """The same between any two hosts."""
     return ONE_WAY_NS if sender != receiver else 0
@@ -86,103 +99,83 @@ class Made:
         return pl.DataFrame(self.streams, schema=STREAMS.polars)
 
     def packet(
-        self, now: int, ends: tuple[str, str], ports: tuple[int, int], size: int, *, lost: bool
-    ) -> Spent:
-        """Send ``size`` bytes from one host to the other at ``now``; at the second attempt if ``lost``."""
+        self, way: Way, ends: tuple[str, str], ports: tuple[int, int], size: int, *, lost: bool = False
+    ) -> None:
+        """Send ``size`` bytes from one host to the other; at the second attempt if ``lost``."""
         offset = self.written[ends]
         self.written[ends] += size
         row = {"from_host": ends[0], "to_host": ends[1], "from_port": ports[0], "to_port": ports[1]}
         row |= {"flags": 0x18, "offset": offset, "payload_bytes": size}
         link = "-".join(sorted((ROLES[ends[0]], ROLES[ends[1]]), key=list(ROLES.values()).index))
-        spent: Spent = []
         if lost:
             again = 200_000_000 + self.wait()
-            self.packets.append(row | {"sent_ns": now, "done_ns": now + 5_000, "fate": "dropped"})
-            spent.append((link, "recovery", again))
-            now += again
-        queued = self.wait()
-        done = now + ONE_WAY_NS + queued
-        self.packets.append(row | {"sent_ns": now, "done_ns": done, "fate": "delivered"})
-        return [*spent, (link, "propagation", ONE_WAY_NS), (link, "down_queue", queued)]
+            self.packets.append(row | {"sent_ns": way.now, "done_ns": way.now + 5_000, "fate": "dropped"})
+            way.add(link, "recovery", again)
+        queued, sent_ns = self.wait(), way.now
+        way.add(link, "propagation", ONE_WAY_NS)
+        way.add(link, "down_queue", queued)
+        self.packets.append(row | {"sent_ns": sent_ns, "done_ns": way.now, "fate": "delivered"})
 
     def record(self, host: str, point: str, time_ns: int, **of: Any) -> None:
         """Write one record of a cell down."""
         row = dict.fromkeys(CELLS.polars) | {"host": host, "point": point, "time_ns": time_ns, "circuit": 7}
         self.cells.append(row | {"command": 3} | of)
 
-    def hop(self, spent: Spent, start: int, ends: tuple[str, str], hold: str, lost: bool) -> int:
-        """One link: until the bytes are handed over; when that is."""
-        held = self.wait()
-        spent.append((ROLES[ends[0]], hold, held))
-        opener = ends if ends in PORTS else ends[::-1]
-        ports = (PORTS[opener], 9001) if ends in PORTS else (9001, PORTS[opener])
-        spent += self.packet(start + held, ends, ports, RECORD_BYTES, lost=lost)
-        return start + sum(duration for *_, duration in spent)
-
     def cell(
-        self, path: tuple[str, ...], start: int, command: int, stream: int, hold: str, lost: bool = False
-    ) -> tuple[Spent, int]:
-        """A cell along ``path`` from ``start`` on; its pieces, and its end at the hands of the last host."""
-        spent: Spent = []
-        zero, outward = start, path[0] == "client1"
-        if not outward:
-            self._begin(path[0], spent, start, command, stream)
-            hold = "send_kernel"
-            self._leave(path[0], path[1], spent, zero)
+        self,
+        way: Way,
+        path: tuple[str, ...],
+        command: int,
+        stream: int,
+        hold: str = "send_kernel",
+        lost: bool = False,
+    ) -> None:
+        """A cell along ``path``, which its first host begins to send for the reason ``hold``."""
+        if path[0] != "client1":
+            self._begin(way, path[0], command, stream)
+            self._leave(way, path[0], path[1])
         for place, (here, there) in enumerate(pairwise(path)):
-            now = zero + sum(duration for *_, duration in spent)
-            before = len(spent)
-            part: Spent = []
-            self.hop(part, now, (here, there), hold if place == 0 else "send_kernel", lost and place == 1)
-            spent[before:] = part
+            way.add(ROLES[here], hold if place == 0 else "send_kernel", self.wait())
+            ports = (PORTS[here, there], 9001) if (here, there) in PORTS else (9001, PORTS[there, here])
+            self.packet(way, (here, there), ports, RECORD_BYTES, lost=lost and place == 1)
             if there == "client1":
-                break
-            now = zero + sum(duration for *_, duration in spent)
-            self._arrive(there, here, spent, now, command, stream, last=there == path[-1])
+                return
+            self._arrive(way, there, here, command, stream, last=there == path[-1])
             if there != path[-1]:
-                self._leave(there, path[place + 2], spent, zero)
-        return spent, zero + sum(duration for *_, duration in spent)
+                self._leave(way, there, path[place + 2])
 
     def _tls(self, ends: tuple[str, str]) -> int:
         return 1_000 + CELL_BYTES * ((self.written[ends] - HANDSHAKE_BYTES) // RECORD_BYTES)
 
-    def _begin(self, host: str, spent: Spent, now: int, command: int, stream: int) -> None:
+    def _begin(self, way: Way, host: str, command: int, stream: int) -> None:
         self.numbers[host] += 1
         of = {"cell": self.numbers[host], "channel": 1, "outward": False, "relay_command": command}
-        self.record(host, "queue", now, queue_cells=0, stream=stream, **of)
+        self.record(host, "queue", way.now, queue_cells=0, stream=stream, **of)
 
-    def _arrive(
-        self, host: str, sender: str, spent: Spent, now: int, command: int, stream: int, *, last: bool
-    ) -> None:
+    def _arrive(self, way: Way, host: str, sender: str, command: int, stream: int, *, last: bool) -> None:
         self.numbers[host] += 1
-        number, role = self.numbers[host], ROLES[host]
-        read, work = self.wait(), self.wait()
+        number, role, ends = self.numbers[host], ROLES[host], (sender, host)
         inward = HOSTS.index(sender) > HOSTS.index(host)
-        ends = (sender, host)
-        of = {"cell": number, "channel": 2 if inward else 1}
         offsets = {"tls_offset": self._tls(ends), "tcp_offset": self.written[ends]}
-        self.record(host, "inbuf", now + read, **of, **offsets)
-        spent.append((role, "receive_kernel", read))
-        spent.append((role, "relaying", work))
+        way.add(role, "receive_kernel", self.wait())
+        self.record(host, "inbuf", way.now, cell=number, channel=2 if inward else 1, **offsets)
+        way.add(role, "relaying", self.wait())
         if last:
             told = {"relay_command": command, "stream": stream, "outward": True}
-            self.record(host, "recognized", now + read + work, **of, **told)
+            self.record(host, "recognized", way.now, cell=number, channel=2 if inward else 1, **told)
         else:
             out = {"cell": number, "channel": 1 if inward else 2, "outward": not inward}
-            self.record(host, "queue", now + read + work, queue_cells=0, **out)
+            self.record(host, "queue", way.now, queue_cells=0, **out)
 
-    def _leave(self, host: str, receiver: str, spent: Spent, zero: int) -> None:
-        now = zero + sum(duration for *_, duration in spent)
-        outward = HOSTS.index(receiver) > HOSTS.index(host)
-        waiting, writing = self.wait(), self.wait()
+    def _leave(self, way: Way, host: str, receiver: str) -> None:
+        outward, ends = HOSTS.index(receiver) > HOSTS.index(host), (host, receiver)
         of = {"cell": self.numbers[host], "channel": 2 if outward else 1, "outward": outward}
-        ends = (host, receiver)
         after = self.written[ends] + RECORD_BYTES
         tls = self._tls(ends) + CELL_BYTES
-        self.record(host, "outbuf", now + waiting, queue_cells=0, tls_offset=tls, **of)
-        flush = now + waiting + writing
-        self.record(host, "flush", flush, write_ns=500, tls_offset=tls, tcp_offset=after, **of)
-        spent += [(ROLES[host], "circuit_queue", waiting), (ROLES[host], "outbuf", writing)]
+        way.add(ROLES[host], "circuit_queue", self.wait())
+        self.record(host, "outbuf", way.now, queue_cells=0, tls_offset=tls, **of)
+        way.add(ROLES[host], "outbuf", self.wait())
+        self.record(host, "flush", way.now, write_ns=500, tls_offset=tls, tcp_offset=after, **of)
 
 
 ROLES = dict(zip(HOSTS, ("client", "guard", "middle", "exit", "server"), strict=True))
@@ -201,49 +194,44 @@ def made(downloads: int = 3, *, lost: bool = False, header_bytes: int = 0) -> Ma
             opening |= {"sent_ns": 0, "done_ns": ONE_WAY_NS}
             syn = {"flags": 0x02 if both == ends else 0x12, "payload_bytes": 0, "fate": "delivered"}
             trace.packets.append({"from_host": both[0], "to_host": both[1], **opening, **syn})
-            trace.packet(0, both, ports, HANDSHAKE_BYTES, lost=False)
+            trace.packet(Way(0), both, ports, HANDSHAKE_BYTES)
     for number in range(downloads):
         _download(trace, number, (10 * number + 5) * SECOND_NS, lost, header_bytes)
     return trace
 
 
 def _download(trace: Made, number: int, start: int, lost: bool, header_bytes: int) -> None:
-    stream, port = 100 + number, 50_000 + number
-    spent, now = trace.cell(UP, start, BEGIN, stream, "circuit")
+    stream, port, way = 100 + number, 50_000 + number, Way(start)
+    trace.cell(way, UP, BEGIN, stream, "circuit")
     connect = 2 * ONE_WAY_NS + trace.wait()
-    opening = {"from_host": "relay3", "to_host": "server1", "from_port": port, "to_port": 80, "offset": 0}
-    syn = {"flags": 0x02, "payload_bytes": 0, "fate": "delivered"}
-    trace.packets.append({**opening, "sent_ns": now + 10, "done_ns": now + ONE_WAY_NS + 10, **syn})
-    back = {"from_host": "server1", "to_host": "relay3", "from_port": 80, "to_port": port, "offset": 0}
-    answered = now + ONE_WAY_NS + 10
-    trace.packets.append(
-        {**back, **syn, "flags": 0x12, "sent_ns": answered, "done_ns": answered + ONE_WAY_NS}
-    )
-    spent.append(("exit-server", "connect", connect))
-    down, now = trace.cell(DOWN, now + connect, CONNECTED, stream, "")
-    connected_us = -(-(now - start) // 1_000)
-    up, now = trace.cell(UP, now, DATA, stream, "program")
-    spent += [*down, *up]
+    syn = {"payload_bytes": 0, "offset": 0, "fate": "delivered"}
+    there = {"from_host": "relay3", "to_host": "server1", "from_port": port, "to_port": 80, "flags": 0x02}
+    back = {"from_host": "server1", "to_host": "relay3", "from_port": 80, "to_port": port, "flags": 0x12}
+    for trip, opening in enumerate((there, back)):
+        sent_ns = way.now + 10 + trip * ONE_WAY_NS
+        trace.packets.append({**opening, **syn, "sent_ns": sent_ns, "done_ns": sent_ns + ONE_WAY_NS})
+    way.add("exit-server", "connect", connect)
+    trace.cell(way, DOWN, CONNECTED, stream)
+    connected_us = -(-(way.now - start) // 1_000)
+    trace.cell(way, UP, DATA, stream, "program")
     trace.written["relay3", "server1"] = trace.written["server1", "relay3"] = 0
-    there: Spent = [("exit", "send_kernel", trace.wait())]
-    there += trace.packet(now + there[0][2], ("relay3", "server1"), (port, 80), 400, lost=False)
-    now += sum(duration for *_, duration in there)
-    row = dict.fromkeys(STREAMS.polars) | {"client": "client1", "kind": "web", "stream": number + 1}
+    way.add("exit", "send_kernel", trace.wait())
+    trace.packet(way, ("relay3", "server1"), (port, 80), 400)
     if header_bytes:
-        header = trace.packet(now, ("server1", "relay3"), (80, port), header_bytes, lost=False)
-        trace.cell(DOWN, now + sum(duration for *_, duration in header) + trace.wait(), DATA, stream, "")
-        there.append(("server", "program", 3_000_000))
-        now += 3_000_000
+        header = Way(way.now)
+        trace.packet(header, ("server1", "relay3"), (80, port), header_bytes)
+        trace.cell(Way(header.now + trace.wait()), DOWN, DATA, stream)
+        way.add("server", "program", 3_000_000)
+    row = dict.fromkeys(STREAMS.polars) | {"client": "client1", "kind": "web", "stream": number + 1}
     for byte in ("first", "last"):
-        answer: Spent = [("server", "program", trace.wait() + (0 if byte == "first" else 5_000_000))]
-        ends = ("server1", "relay3")
-        answer += trace.packet(now + answer[0][2], ends, (80, port), ANSWER_BYTES // 2, lost=False)
-        answer.append(("exit", "window", trace.wait()))
-        queued = now + sum(duration for *_, duration in answer)
-        back, end = trace.cell(DOWN, queued, DATA, stream, "", lost)
-        whole_us = -(-(end - start) // 1_000) + 3
-        answer += [*back, ("client", "program", start + whole_us * 1_000 - end)]
-        trace.spent[number + 1, byte] = [*spent, *there, *answer]
+        answer = Way(way.now, [*way.spent])
+        answer.add("server", "program", trace.wait() + (0 if byte == "first" else 5_000_000))
+        trace.packet(answer, ("server1", "relay3"), (80, port), ANSWER_BYTES // 2)
+        answer.add("exit", "window", trace.wait())
+        trace.cell(answer, DOWN, DATA, stream, lost=lost)
+        whole_us = -(-(answer.now - start) // 1_000) + 3
+        answer.add("client", "program", start + whole_us * 1_000 - answer.now)
+        trace.spent[number + 1, byte] = answer.spent
         row[f"{byte}_byte_us"] = whole_us
     row |= {"circuit": 1, "server": "server1", "start_us": start // 1_000, "socks_reply_us": connected_us}
     row |= {"observed_us": row["last_byte_us"], "bytes_wanted": ANSWER_BYTES, "bytes_got": ANSWER_BYTES}

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.config.network import load_network_config
+from tests.prepared_runs import run_traffic, sampled_network
 from torsweep.config.tor_settings import Transport
 from torsweep.config.tracing import Tracing
 from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
@@ -23,13 +23,12 @@ from torsweep.engines.breakdown.passing import SLACK_NS
 from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.run_settings import engine_tor_settings
-from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, write_run
+from torsweep.engines.run_spec import RunSpec, RunTables, write_run
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.files import read_json
-from torsweep.network.model import read_network, write_network
+from torsweep.network.model import read_network
 from torsweep.network.relays import only_paths
-from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.passages import RELAY_COMMANDS, passages
 from torsweep.runsets.run import open_run
@@ -53,17 +52,9 @@ def prepare(
 
     With ``traced``, the relays record their cells, and every download is followed.
     """
-    sampled = sample_network(load_network_config("starvation"), seed=3)
-    write_network(sampled.network, sampled.matrix_us, folder / "network")
-    traffic = RunTraffic(
-        request_bytes=400,
-        response_bytes=size,
-        think_min_ns=DAY_NS,
-        think_max_ns=DAY_NS,
-        streams_per_circuit_isolation=False,
-        parallel_streams=streams,
-        timeout_ns=None,
-    )
+    network = sampled_network(folder / "network", "starvation", seed=3)
+    pauses = {"think_min_ns": DAY_NS, "think_max_ns": DAY_NS}
+    traffic = run_traffic(response_bytes=size, parallel_streams=streams, **pauses)
     run = RunSpec(
         experiment="test",
         engine=engine,
@@ -75,7 +66,7 @@ def prepare(
         tor=engine_tor_settings(engine, era, {}),
         transport=Transport() if engine == MODEL_ENGINE else None,
         traffic={"bulk": traffic},
-        paths=only_paths(sampled.network),
+        paths=only_paths(network),
         tables=RunTables(progress=True),
         tracing=Tracing(hosts=HOSTS, records=100_000, downloads=1) if traced else None,
         network="../network",

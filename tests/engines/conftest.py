@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.config.network import load_network_config
+from tests.prepared_runs import sampled_network
 from torsweep.engines.emulation.rights import host_rights
 from torsweep.engines.tools import find_own_program
 from torsweep.errors import TorsweepError
-from torsweep.network.model import write_network
-from torsweep.network.sampling import sample_network
 from torsweep.tor.builds import BuiltTor, find_build
 
 
@@ -37,8 +35,6 @@ def emulation(built_tor: BuiltTor) -> None:
 @pytest.fixture(scope="session")
 def small_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten relays, eighteen web and two bulk clients, four servers; seed 1."""
-    overrides = {"web_clients": 18, "bulk_clients": 2, "servers": 4}
-    sampled = sample_network(load_network_config("ci", overrides), 1)
     folder = tmp_path_factory.mktemp("networks") / "small"
-    write_network(sampled.network, sampled.matrix_us, folder)
+    sampled_network(folder, "ci", web_clients=18, bulk_clients=2, servers=4)
     return folder

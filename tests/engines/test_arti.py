@@ -11,18 +11,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from torsweep.config.experiment import Experiment
-from torsweep.config.network import load_network_config
+from tests.prepared_runs import prepared_run, sampled_network
 from torsweep.config.tors import TorSource
-from torsweep.config.variant import Variant
-from torsweep.engines.host_choice import RunTors
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
 from torsweep.errors import TorsweepError
 from torsweep.home import CHECKOUT
-from torsweep.network.model import write_network
-from torsweep.network.sampling import sample_network
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import TRIED, require_rust
 from torsweep.tor.build import build_tor, planned_key
@@ -50,41 +43,24 @@ def arti() -> BuiltTor:
 
 @pytest.mark.real_time
 def test_a_client_is_arti_and_downloads_as_the_others_do(emulation, built_tor, arti, tmp_path):
-    overrides = {"relays": 6, "web_clients": 2, "bulk_clients": 0, "servers": 2}
-    sampled = sample_network(load_network_config("ci", overrides), 1)
     network, folder, tools = tmp_path / "network", tmp_path / "run", tmp_path / TOOLS
-    write_network(sampled.network, sampled.matrix_us, network)
+    sampled_network(network, "ci", relays=6, web_clients=2, bulk_clients=0, servers=2)
     tools.mkdir(parents=True)
     for built in (built_tor, arti):
         (tools / built.folder.name).symlink_to(built.folder.resolve())
-    experiment = Experiment.model_validate(
-        {
-            "name": "clients",
-            "question": "Does it download?",
-            "report": {"title": "Arti", "source": "a test"},
-            "engines": ["emulation"],
-            "network": "ci",
-            "replicates": 1,
-            "era": "today",
-            "client_start_window": "1 s",
-            "warm_up": "2 s",
-            "measured": "8 s",
-            "tors": {
-                "arti": {"arti": TRIED},
-                "one": {"mix": {"arti": 0.5, "stock": 0.5}, "on": {"role": "client"}},
-            },
-            "knobs": {"tor": ["stock", "one"]},
-            "baseline": {"tor": "stock"},
-            "figures": ["ttfb_cdf"],
-            "traffic": {
-                "web": {"request": "400 B", "response": "20 KiB", "think": {"min": "0 s", "max": "1 s"}}
-            },
-        }
-    )
-    variant = Variant.parse("tor=one")
+    one = {"mix": {"arti": 0.5, "stock": 0.5}, "on": {"role": "client"}}
+    asked = {
+        "client_start_window": "1 s",
+        "warm_up": "2 s",
+        "measured": "8 s",
+        "tors": {"arti": {"arti": TRIED}, "one": one},
+        "knobs.tor": ["stock", "one"],
+        "baseline.tor": "stock",
+        "traffic.web.response": "20 KiB",
+        "traffic.web.think": {"min": "0 s", "max": "1 s"},
+    }
     builds = {"stock": built_tor.version, "arti": arti.version}
-    settings = run_settings(experiment, "emulation", "today", variant)
-    run = build_run(settings, variant, network, folder, RunTors(experiment.tors_of(variant), builds))
+    run = prepared_run(network, folder, "tor=one", engine="emulation", era="today", builds=builds, **asked)
     write_run(run, folder)
     command = [sys.executable, "-m", "torsweep", "emulation", "run", str(folder)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -10,9 +10,7 @@ import pytest
 
 from tests.engines import chain_scenario
 from tests.engines.test_every_engine import MARKS, require_engine
-from torsweep.config.experiment import load_experiment
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
+from tests.prepared_runs import prepared_run
 from torsweep.engines.run_spec import write_run
 from torsweep.engines.tools import find_own_program
 from torsweep.formats.files import read_json
@@ -22,9 +20,7 @@ TABLES = ("streams.parquet", "relays.parquet")
 
 def _played(folder: Path, network: Path, pairing: str, variant: str) -> list[pl.DataFrame]:
     changes = {"warm_up": "20 s", "measured": "80 s", "client_start_window": "10 s", "pairing": pairing}
-    experiment = load_experiment("refill_sweep", changes)
-    asked = experiment.variant(variant)
-    write_run(build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, folder), folder)
+    write_run(prepared_run(network, folder, variant, **changes), folder)
     chain_scenario.play([str(find_own_program("cellsim")), "run"], folder)
     return [pl.read_parquet(folder / table) for table in TABLES]
 
@@ -43,9 +39,8 @@ def test_real_tor_takes_the_path_of_each_circuit_s_turn(request, engine, small_n
     changes = {"warm_up": "5 s", "measured": "50 s", "client_start_window": "5 s", "pairing": "paths"}
     # Each download takes a circuit of its own, so that clients need more than their first paths.
     changes |= {f"traffic.{clients}.isolate_streams": True for clients in ("web", "bulk")}
-    experiment = load_experiment("refill_sweep", changes)
-    asked, folder = experiment.variant(""), tmp_path / "run"
-    write_run(build_run(run_settings(experiment, kind, "today", asked), asked, small_network, folder), folder)
+    folder = tmp_path / "run"
+    write_run(prepared_run(small_network, folder, engine=kind, era="today", **changes), folder)
     chain_scenario.play([sys.executable, "-m", "torsweep", engine, "run"], folder)
     counts = read_json(folder / "provenance.json")["counters"]["common_paths"]
     assert counts["circuits"] > 40

@@ -14,11 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.config.experiment import load_experiment
-from torsweep.config.network import load_network_config
+from tests.prepared_runs import prepared_run, sampled_network
 from torsweep.engines import host_files
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import finished_run, write_run
 from torsweep.engines.shadow import tools as shadow_tools
 from torsweep.engines.shadow.run import run_shadow
@@ -27,8 +24,7 @@ from torsweep.engines.shadow.tools import find_tools, measure
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, STREAMS, validate
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
-from torsweep.network.model import read_network, write_network
-from torsweep.network.sampling import sample_network
+from torsweep.network.model import read_network
 
 pytestmark = [pytest.mark.shadow, pytest.mark.usefixtures("built_tor")]
 
@@ -47,11 +43,9 @@ def prepare(tmp_path: Path, small_network: Path) -> Prepare:
     """Prepare a run of a variant on the small network and give its folder."""
 
     def run_of(variant: str, name: str = "run", era: str = "2012") -> Path:
-        experiment = load_experiment("refill_sweep", SIZE)
-        asked = experiment.variant(variant)
         folder = tmp_path / name
-        settings = run_settings(experiment, find_tools().engine, era, asked)
-        write_run(build_run(settings, asked, small_network, folder), folder)
+        asked = {"engine": find_tools().engine, "era": era, **SIZE}
+        write_run(prepared_run(small_network, folder, variant, **asked), folder)
         return folder
 
     return run_of
@@ -179,13 +173,10 @@ def test_clients_that_cannot_start_or_have_no_way_in_end_the_run(prepare, monkey
 
 
 def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path):
-    sampled = sample_network(load_network_config("starvation"), 1)
-    write_network(sampled.network, sampled.matrix_us, tmp_path / "network")
-    experiment = load_experiment("starvation", {"measured": "1 min"})
-    asked = experiment.variant("activation_order=list+cells=2500")
-    folder = tmp_path / "run"
-    settings = run_settings(experiment, find_tools().engine, "2012", asked)
-    write_run(build_run(settings, asked, tmp_path / "network", folder), folder)
+    network, folder, variant = tmp_path / "network", tmp_path / "run", "activation_order=list+cells=2500"
+    sampled_network(network, "starvation")
+    asked = {"of": "starvation", "engine": find_tools().engine, "measured": "1 min"}
+    write_run(prepared_run(network, folder, variant, **asked), folder)
     run_shadow(folder, ShadowSettings(), _say)
     streams = pl.read_parquet(folder / "streams.parquet").sort("last_byte_us")
     assert streams["outcome"].to_list() == ["complete"] * 9

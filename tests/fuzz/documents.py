@@ -13,17 +13,17 @@ import shutil
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from tests.directory_texts import consensus_text, descriptor_text
+from tests.prepared_runs import prepared_run
 from tests.small_network import equal_rtts, small_network
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, gathered, summarized, write_sweep
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.clients import BANDWIDTH_FILE
@@ -31,9 +31,6 @@ from torsweep.network.latency import MODEL_FILE
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.relays import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
-from torsweep.runsets.collect import collect
-from torsweep.runsets.plan_tables import PlanTables
-from torsweep.stats.summarize import summarize, write_summary
 
 BYTES = ("flip", "cut", "end", "overwrite")
 LINES = (*BYTES, "word", "word", "drop_line", "double_line")
@@ -82,12 +79,9 @@ def _network_yaml(folder: Path) -> None:
     (folder / "net.yaml").write_text(json.dumps(document))
 
 
-def _experiment_yaml(name: str) -> Callable[[Path], None]:
-    def make(folder: Path) -> None:
-        document = read_yaml(EXPERIMENTS / name / "experiment.yaml")
-        (folder / "experiment.yaml").write_text(json.dumps(document))
-
-    return make
+def _experiment_yaml(name: str, folder: Path) -> None:
+    document = read_yaml(EXPERIMENTS / name / "experiment.yaml")
+    (folder / "experiment.yaml").write_text(json.dumps(document))
 
 
 FUZZED_CONFIG = {"relays": 5, "web_clients": 1, "bulk_clients": 1, "servers": 1, "load": 1.0}
@@ -101,18 +95,14 @@ def _fuzzed_network(folder: Path) -> None:
     write_network(made, equal_rtts(made), folder / "network")
 
 
-def _sampled_from(key: str, table: str) -> Callable[[Path], None]:
+def _sampled_from(key: str, table: str, folder: Path) -> None:
     """A network's configuration that names the imported table ``table`` under ``key``."""
-
-    def make(folder: Path) -> None:
-        _network_yaml(folder)
-        document = json.loads((folder / "net.yaml").read_text())
-        document.pop("positions")
-        document[key] = {"file": str(folder / "table" / table)}
-        (folder / "net.yaml").write_text(json.dumps(document))
-        _MAKERS[key](folder)
-
-    return make
+    _network_yaml(folder)
+    document = json.loads((folder / "net.yaml").read_text())
+    document.pop("positions")
+    document[key] = {"file": str(folder / "table" / table)}
+    (folder / "net.yaml").write_text(json.dumps(document))
+    _MAKERS[key](folder)
 
 
 def _latency_table(folder: Path) -> None:
@@ -193,11 +183,7 @@ RUN = "run"
 def _prepared(folder: Path) -> None:
     _fuzzed_network(folder)
     asked = {"warm_up": "0 s", "measured": "1 s", "client_start_window": "0 s"}
-    experiment = load_experiment("refill_sweep", asked, EXPERIMENTS)
-    variant = experiment.variant("")
-    settings = run_settings(experiment, "cellsim", "2012", variant)
-    settings = settings.model_copy(update={"tor": settings.tor.model_copy(update={"guards": 1})})
-    build_run(settings, variant, folder / "network", folder / RUN).write(folder / RUN)
+    prepared_run(folder / "network", folder / RUN, "guards=1", **asked).write(folder / RUN)
 
 
 RUN_NAME = "refill_interval=100ms+circuit_policy=ewma"
@@ -207,11 +193,8 @@ def _plan(folder: Path) -> None:
     size = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=5, duration_s=20)
     work = folder.parent / "work"
     runs = write_sweep(work, SWEEP_KNOBS, (1, 2), size)
-    collect(runs, folder / "tables", network="tiny")
-    write_summary(
-        summarize(PlanTables.open(folder / "tables"), load_experiment("refill_sweep", directory=EXPERIMENTS)),
-        folder / "summaries",
-    )
+    tables = gathered(runs, folder, network="tiny")
+    summarized(tables, load_experiment("refill_sweep", directory=EXPERIMENTS), folder)
 
 
 def _tarball(folder: Path) -> None:
@@ -250,7 +233,7 @@ def _relays(file: str, file_format: str, make: _Make, kinds: tuple[str, ...], *m
 
 
 def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT) -> Target:
-    return Target(file, f"table/{file}", kinds, _SAMPLE, _sampled_from(key, file), NETWORK_FILE)
+    return Target(file, f"table/{file}", kinds, _SAMPLE, partial(_sampled_from, key, file), NETWORK_FILE)
 
 
 def _plain_yaml(folder: Path) -> None:
@@ -258,7 +241,7 @@ def _plain_yaml(folder: Path) -> None:
 
 
 def _experiment(name: str) -> Target:
-    return Target(name, "experiment.yaml", DOCUMENT, _CHECK, _experiment_yaml(name))
+    return Target(name, "experiment.yaml", DOCUMENT, _CHECK, partial(_experiment_yaml, name))
 
 
 _DESCRIPTORS = ("--descriptors", "{in}/descriptors")

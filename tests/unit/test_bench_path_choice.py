@@ -7,6 +7,7 @@ import pytest
 
 from bench.path_choice import compare, fit, guard_chances, weights
 from tests.small_network import small_network
+from torsweep.engines.circuit_paths import PathChooser
 from torsweep.network.model import Network
 
 
@@ -17,28 +18,15 @@ def _network() -> Network:
     return network.model_copy(update={"bandwidth_weights": changed})
 
 
-def _paths(network: Network, middle: np.ndarray) -> list[tuple[int, int, int]]:
-    generator = np.random.default_rng(7)
-    guard, exits = weights(network, "guard"), weights(network, "exit")
-    paths = []
-    for _ in range(1_000):
-        last = int(generator.choice(len(exits), p=exits / exits.sum()))
-        first = int(generator.choice(len(guard), p=guard / guard.sum()))
-        free = middle.copy()
-        free[[first, last]] = 0
-        paths.append((first, int(generator.choice(len(free), p=free / free.sum())), last))
-    return paths
-
-
-def test_the_weights_fit_what_is_drawn_by_them_and_nothing_else() -> None:
+@pytest.mark.parametrize(("weights", "most"), [({"Wmg": 10_000}, 1e-6), ({"Wme": 10_000}, 0)])
+def test_the_weights_fit_nothing_that_is_drawn_by_others(weights, most) -> None:
+    """Guards as often as middles; and exits, which are no middles. What fits, test_drawn_paths shows."""
     network = _network()
-    middle = weights(network, "middle")
-    fitting = compare(network, _paths(network, middle), 1)
-    assert fitting["middle_p"] > 0.001 and fitting["exit_p"] > 0.001
-    assert fitting["guard_tor"] == pytest.approx(fitting["guard_model"], abs=4 * fitting["guard_error"])
-    other = np.where(middle > 0, 1.0, 0.0)
-    assert compare(network, _paths(network, other), 1)["middle_p"] < 1e-6
-    assert compare(network, _paths(network, np.ones(len(middle))), 1)["middle_p"] == 0
+    others = {**network.bandwidth_weights, **weights}
+    chooser = PathChooser(network.model_copy(update={"bandwidth_weights": others}), 7, 1)
+    numbers = {relay.name: number for number, relay in enumerate(network.relays)}
+    paths = [[numbers[name] for name in chooser.path(0, circuit, None)] for circuit in range(1_000)]
+    assert compare(network, paths, 1)["middle_p"] <= most
 
 
 def test_exits_that_an_only_guard_would_be_are_counted() -> None:

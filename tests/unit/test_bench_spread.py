@@ -71,22 +71,14 @@ def test_runs_that_are_not_alike_say_nothing(tmp_path):
 
 
 def test_a_run_that_had_ended_earlier_has_cut_off_what_was_under_way():
-    streams = pl.DataFrame(
-        {
-            "start_us": [0, 4, 12],
-            "first_byte_us": [2, 3, 1],
-            "last_byte_us": [3, 8, 2],
-            "first_byte_after_command_us": [2, 3, 1],
-            "last_byte_after_command_us": [3, 8, 2],
-            "observed_us": [3, 8, 2],
-            "outcome": "complete",
-        }
-    )
-    cut = ended_at(streams, 10)
-    assert cut["outcome"].to_list() == ["complete", "unfinished"]
-    assert cut["first_byte_us"].to_list() == [2, 3]
-    assert cut["last_byte_us"].to_list() == [3, None]
-    assert cut["observed_us"].to_list() == [3, 6]
+    times = {
+        name: times
+        for byte, times in (("first_byte", [2, 3, 1]), ("last_byte", [3, 8, 2]))
+        for name in (f"{byte}_us", f"{byte}_after_command_us")
+    }
+    whole = {"start_us": [0, 4, 12], "observed_us": [3, 8, 2], "outcome": "complete", **times}
+    cut = ended_at(pl.DataFrame(whole), 10).select("outcome", "first_byte_us", "last_byte_us", "observed_us")
+    assert cut.rows() == [("complete", 2, 3, 3), ("unfinished", 3, None, 6)]
 
 
 def test_the_model_is_compared_with_itself_and_with_a_change(tmp_path, monkeypatch):
@@ -108,12 +100,14 @@ def test_the_model_is_compared_with_itself_and_with_a_change(tmp_path, monkeypat
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "spread.csv").write_text("network,engine\nci,cellsim\n")
-    with pytest.raises(InputError, match=r"spread\.csv: has other columns; accepted: network, engine, era"):
-        read_spreads(tmp_path / "spread.csv")
+    columns = ",".join(Spread.__dataclass_fields__)
     row = "quarter,emulation,today,free,web,paired_ttfb,120,8,"
-    for cell, said in (("", "has an empty cell"), ("much", "cannot be read: ")):
-        (tmp_path / "spread.csv").write_text(f"{','.join(Spread.__dataclass_fields__)}\n{row}{cell}\n")
+    for text, said in (
+        ("network,engine\nci,cellsim\n", "has other columns; accepted: network, engine, era"),
+        (f"{columns}\n{row}\n", "has an empty cell"),
+        (f"{columns}\n{row}much\n", "cannot be read: "),
+    ):
+        (tmp_path / "spread.csv").write_text(text)
         with pytest.raises(InputError, match=rf"spread\.csv: {said}"):
             read_spreads(tmp_path / "spread.csv")
     with pytest.raises(InputError, match=r"none\.csv: cannot be read"):

@@ -52,11 +52,6 @@ def test_every_file_of_numbers_is_shown():
     assert {file.name for file in (ROOT / TABLES).glob("*.csv")} == listed | {BUILDS.name}
 
 
-def test_rows_are_chosen_and_numbers_written_as_the_columns_say(tree):
-    ((_, before, after),) = rewritten(tree)
-    assert before == after
-
-
 def test_a_table_without_columns_is_a_link(tree):
     entry = ENTRY[: ENTRY.index("    columns:")]
     (tree / TABLES / "tables.yaml").write_text(entry)
@@ -67,7 +62,9 @@ def test_a_table_without_columns_is_a_link(tree):
         list(rewritten(tree))
 
 
-def test_a_number_that_differs_is_seen(tree):
+def test_numbers_are_written_as_the_columns_say_and_one_that_differs_is_seen(tree):
+    ((_, before, after),) = rewritten(tree)
+    assert before == after
     (tree / TABLES / "speeds.csv").write_text(ROWS.replace("2.26", "2.46"))
     ((_, before, after),) = rewritten(tree)
     assert after == before.replace("2.3", "2.5")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,92 +23,65 @@ def read(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-@pytest.fixture(scope="module", params=["requirements.lock", "setup/site.lock"])
-def lock_text(request) -> str:
-    return read(request.param)
-
-
 def versions(lock: str) -> dict[str, str]:
-    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", lock, re.MULTILINE))
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", read(lock), re.MULTILINE))
 
 
-@pytest.fixture(scope="module")
-def locked() -> dict[str, str]:
-    return versions(read("requirements.lock"))
+def by_name(requirements: Iterable[str]) -> dict[str, str]:
+    """What is accepted of each package, by its name in the Python package index."""
+    parted = [re.match(r"([A-Za-z0-9._-]+)(.*)", one).groups() for one in requirements]
+    return {PYPI_NAME.get(name, name): accepted for name, accepted in parted}
 
 
-@pytest.fixture(scope="module")
-def locked_for_the_site() -> dict[str, str]:
-    return versions(read("setup/site.lock"))
+PROJECT = tomllib.loads(read("pyproject.toml"))
+FOR_ALL = PROJECT["project"]["dependencies"]
+DIRECT = by_name([*FOR_ALL, *chain.from_iterable(PROJECT["project"]["optional-dependencies"].values())])
+"""What pyproject.toml accepts of each package that it names for users and developers."""
 
 
-@pytest.fixture(scope="module")
-def project() -> dict:
-    return tomllib.loads(read("pyproject.toml"))
+def test_the_conda_environment_accepts_what_the_project_does():
+    accepted = by_name(yaml.safe_load(read("environment.yml"))["dependencies"])
+    assert {name: accepted[name] for name in accepted.keys() - NOT_FROM_THE_LOCK} == DIRECT
 
 
-NAME = re.compile(r"[A-Za-z0-9._-]+")
+@pytest.mark.parametrize(
+    ("lock", "accepted"),
+    [("requirements.lock", DIRECT), ("setup/site.lock", by_name(PROJECT["dependency-groups"]["docs"]))],
+    ids=["package", "site"],
+)
+def test_a_lock_is_within_the_ranges(lock, accepted):
+    locked = versions(lock)
+    for name, versions_accepted in accepted.items():
+        assert Version(locked[name]) in SpecifierSet(versions_accepted), name
 
 
-@pytest.fixture(scope="module")
-def conda_ranges() -> dict[str, str]:
-    """What environment.yml accepts of each Python package, by its name in the Python package index."""
-    ranges = {}
-    for dependency in yaml.safe_load(read("environment.yml"))["dependencies"]:
-        name = NAME.match(dependency)[0]
-        if name not in NOT_FROM_THE_LOCK:
-            ranges[PYPI_NAME.get(name, name)] = dependency.removeprefix(name)
-    return ranges
+def test_the_sites_lock_goes_with_the_other():
+    package, site = versions("requirements.lock"), versions("setup/site.lock")
+    both = package.keys() & site.keys()
+    assert {name: package[name] for name in both} == {name: site[name] for name in both}
 
 
-def direct_dependencies(project: dict) -> dict[str, str]:
-    """What pyproject.toml accepts of each package that it names for users and developers."""
-    requirements = project["project"]["dependencies"] + [
-        one for extra in project["project"]["optional-dependencies"].values() for one in extra
-    ]
-    return by_name(requirements)
-
-
-def by_name(requirements: list[str]) -> dict[str, str]:
-    return {NAME.match(one)[0]: one.removeprefix(NAME.match(one)[0]) for one in requirements}
-
-
-def test_the_conda_environment_accepts_what_the_project_does(conda_ranges, project):
-    assert conda_ranges == direct_dependencies(project)
-
-
-def test_the_lock_is_within_the_ranges(project, locked):
-    for name, accepted in direct_dependencies(project).items():
-        assert Version(locked[name]) in SpecifierSet(accepted), name
-
-
-def test_the_sites_lock_is_within_the_ranges_and_goes_with_the_other(project, locked, locked_for_the_site):
-    for name, accepted in by_name(project["dependency-groups"]["docs"]).items():
-        assert Version(locked_for_the_site[name]) in SpecifierSet(accepted), name
-    both = locked.keys() & locked_for_the_site.keys()
-    assert {name: locked[name] for name in both} == {name: locked_for_the_site[name] for name in both}
-
-
-def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
+@pytest.mark.parametrize("lock", ["requirements.lock", "setup/site.lock"])
+def test_the_lock_has_a_hash_for_every_package_and_no_address(lock):
+    lock_text = read(lock)
     entries = re.split(r"\n(?=[a-z0-9])", lock_text.strip())
     assert all("--hash=sha256:" in entry for entry in entries)
     assert "://" not in lock_text
     assert not re.search(r"^-", lock_text, re.MULTILINE), "an option line of pip, such as --find-links"
 
 
-def test_every_description_has_one_version_and_licence(project):
+def test_every_description_has_one_version_and_licence():
     engine = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["version"]
     package = re.search(r'__version__ = "(.*)"', read("src/torsweep/__init__.py"))[1]
     recipe = yaml.safe_load(read("recipe/recipe.yaml"))["context"]["version"]
     citation = yaml.safe_load(read("CITATION.cff"))
     assert {"cff-version", "message", "title", "authors", "abstract"} <= citation.keys()
-    assert project["project"]["version"] == engine == package == recipe == citation["version"]
-    assert citation["license"] == project["project"]["license"]
+    assert PROJECT["project"]["version"] == engine == package == recipe == citation["version"]
+    assert citation["license"] == PROJECT["project"]["license"]
 
 
-def test_the_recipe_requires_what_the_project_does(project):
+def test_the_recipe_requires_what_the_project_does():
     lines = yaml.safe_load(read("recipe/recipe.yaml"))["requirements"]["run"]
-    run = dict(line.partition(" ")[::2] for line in lines)
-    assert run.pop("python") == project["project"]["requires-python"]
-    required = by_name(project["project"]["dependencies"])
-    assert {PYPI_NAME.get(name, name): accepted for name, accepted in run.items()} == required
+    required = by_name(line.replace(" ", "", 1) for line in lines)
+    assert required.pop("python") == PROJECT["project"]["requires-python"]
+    assert required == by_name(FOR_ALL)

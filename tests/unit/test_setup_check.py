@@ -109,15 +109,25 @@ def debian(
     return done.returncode, done.stderr.splitlines(), asked.read_text() if asked.exists() else ""
 
 
-def test_debian_packages_that_are_missing_are_named_by_their_use(tmp_path):
-    assert debian(tmp_path, user=0, without=("chromium", "libssl-dev", "libevent-dev")) == (
-        3,
-        [
-            "setup: tor lacks: apt-get install libevent-dev libssl-dev",
-            "setup: chromium lacks: apt-get install chromium",
-        ],
-        "",
-    )
+TOR_LACKS = "setup: tor lacks: apt-get install libevent-dev libssl-dev"
+CHROMIUM_LACKS = "setup: chromium lacks: apt-get install chromium"
+
+
+@pytest.mark.parametrize(
+    ("command", "user", "without", "code", "said"),
+    [
+        ([], 0, ("chromium", "libssl-dev", "libevent-dev"), 3, [TOR_LACKS, CHROMIUM_LACKS]),
+        (["install"], 1000, ("chromium",), 3, [CHROMIUM_LACKS]),
+        (["install"], 0, (), 0, []),
+    ],
+    ids=["asked", "another user", "all is here"],
+)
+def test_debian_packages_that_are_missing_are_named_by_their_use(
+    tmp_path, command, user, without, code, said
+):
+    found, told, asked = debian(tmp_path, *command, user=user, without=without)
+    assert (found, asked) == (code, "")
+    assert told[-len(said) :] == said if said else not told
 
 
 def test_root_installs_what_is_missing_and_nothing_else(tmp_path):
@@ -125,16 +135,6 @@ def test_root_installs_what_is_missing_and_nothing_else(tmp_path):
     assert (code, said) == (0, [])
     names = [line.split()[0] for line in PACKAGES.read_text().splitlines() if not line.startswith("#")]
     assert [name for name in asked.split() if name in names] == ["chromium"]
-
-
-def test_another_user_installs_nothing_and_is_told_what_to_install(tmp_path):
-    code, said, asked = debian(tmp_path, "install", user=1000, without=("chromium",))
-    assert (code, asked) == (3, "")
-    assert said[-1] == "setup: chromium lacks: apt-get install chromium"
-
-
-def test_with_all_packages_here_nothing_is_said(tmp_path):
-    assert debian(tmp_path, "install", user=0, without=()) == (0, [], "")
 
 
 @pytest.mark.parametrize(

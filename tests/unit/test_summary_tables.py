@@ -14,14 +14,9 @@ def test_a_variant_has_a_row_of_medians_with_intervals_and_differences() -> None
         for level, medians in (("100ms", (4.0, 4.0)), ("10ms", (2.0, 8.0)))
         for seed, median in enumerate(medians)
     )
-    head = {
-        "estimand": "median",
-        "metric": "ttfb",
-        "kind": "web",
-        "refill_interval": "10ms",
-        "relative": -0.1,
-    }
-    differences = pl.DataFrame([head | {f"relative_simultaneous_{end}": -0.2 for end in ("low", "high")}])
+    of = {"estimand": "median", "metric": "ttfb", "kind": "web", "refill_interval": "10ms"}
+    relative = {f"relative{end}": -0.1 for end in ("", "_simultaneous_low", "_simultaneous_high")}
+    differences = pl.DataFrame([of | relative])
     first, second = of_medians(medians, differences).iter_rows(named=True)
     assert (first["variant"], first["web_first_s"]) == ("100 ms", pytest.approx(4))
     assert second["web_first_low_s"] < second["web_first_s"] < second["web_first_high_s"]

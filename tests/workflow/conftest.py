@@ -41,15 +41,8 @@ class Workspace:
 
     def command(self, *arguments: str, config: tuple[str, ...] = TINY) -> list[str]:
         """The command line of a pipeline on two cores."""
-        return [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "--cores",
-            "2",
-            *arguments,
-            *(["--config", *config] if config else []),
-        ]
+        options = ["--config", *config] if config else []
+        return [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, *options]
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; standard output and error together."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.own_analysis import FIGURES
 from tests.workflow.conftest import TINY
 
 PLACE = Path("refill_sweep/cellsim/2012/ci/main")
@@ -73,6 +74,10 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     network.write_text(network.read_text() + "# A comment changes no network.\n")
     assert workspace.planned_jobs() == {}
     experiment = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
+    toy = FIGURES.replace('("twice", "outcomes")', '("outcomes",)').replace("twice_bars", "toy")
+    experiment.with_name("toy.py").write_text(toy)
+    experiment.write_text(experiment.read_text().replace("figures: [", "# A comment.\nfigures: [toy, "))
+    assert workspace.planned_jobs() == {"draw_figure": 1, "report_plan": 1}
     experiment.write_text(experiment.read_text().replace("margin: 0.05", "margin: 0.1"))
     planned = workspace.planned_jobs()
     assert planned["summarize"] == 1

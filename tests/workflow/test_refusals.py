@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from tests.workflow.conftest import TINY
+
 
 def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
     assert done.returncode == 2, done.stdout
@@ -19,22 +21,24 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
     assert "Exception" not in done.stdout
 
 
+RUN = "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=ten+circuit_policy=ewma/provenance.json"
+
+
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("words", "said"),
     [
-        ("networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
-        ("engine=loopback", "engine: no engine that can run this experiment, got 'loopback'"),
+        ("refill_sweep --config networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
+        ("refill_sweep --config engine=loopback", "engine: no engine that can run this experiment, got 'loo"),
+        ("refill_sweep --cores=0", "--cores: leaves no job a place, got 0; accepted: 1 or more, or all"),
+        ("refill_sweep --cores=-1", "--cores: leaves no job a place, got -1; accepted: 1 or more, or all"),
+        (RUN, "refill_interval: is no level of this knob, got 'ten'"),
     ],
+    ids=["key", "engine", "no core", "cores", "run"],
 )
-def test_a_bad_override(workspace, config, said):
-    _assert_refused(workspace.snakemake("refill_sweep", config=(config,)), said)
+def test_what_cannot_be_is_refused_before_anything_is_made(workspace, words, said):
+    config = () if "--config" in words else TINY
+    _assert_refused(workspace.snakemake(*words.split(), config=config), said)
     assert not (workspace.folder / "results").exists()
-
-
-@pytest.mark.parametrize("cores", ["0", "-1"])
-def test_cores_on_which_no_job_could_start(workspace, cores):
-    said = f"--cores: leaves no job a place, got {cores}; accepted: 1 or more, or all"
-    _assert_refused(workspace.snakemake("refill_sweep", f"--cores={cores}"), said)
 
 
 def test_a_mistake_in_an_experiment(workspace):
@@ -42,13 +46,6 @@ def test_a_mistake_in_an_experiment(workspace):
     file.write_text(file.read_text().replace("[1000ms, 100ms, 10ms]", "[1000ms, 100ms, 10 parsecs]"))
     said = "experiment.yaml: knobs.refill_interval: is no level of this knob, got '10parsecs'"
     _assert_refused(workspace.snakemake("refill_sweep"), said)
-
-
-def test_a_path_that_names_no_run(workspace):
-    run = (
-        "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=ten+circuit_policy=ewma/provenance.json"
-    )
-    _assert_refused(workspace.snakemake(run), "refill_interval: is no level of this knob, got 'ten'")
 
 
 def _with_mount(workspace, mount: str, *command: str) -> subprocess.CompletedProcess[str]:

@@ -23,9 +23,8 @@ def _planned(workspace: Workspace, config: tuple[str, ...] = CONFIG) -> tuple[li
     """What names the builds of tor that would be made, and how many runs there would be."""
     lines = workspace.snakemake("refill_sweep", "--dry-run", config=config).stdout.splitlines()
     builds = [match[1] for line in lines if (match := re.search(r"tor: (results/tools/tor/\S+)", line))]
-    return [workspace.folder / built for built in builds], sum(
-        bool(re.match(r"Job \d+: run ", x)) for x in lines
-    )
+    runs = [line for line in lines if re.match(r"Job \d+: run ", line)]
+    return [workspace.folder / built for built in builds], len(runs)
 
 
 def _build(workspace: Workspace, config: tuple[str, ...] = CONFIG) -> Path:

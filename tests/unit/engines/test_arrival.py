@@ -63,13 +63,16 @@ def test_each_role_has_what_it_was_told_and_what_its_tors_say(tmp_path, data):
     options["relay2"]["CacheDNS"] = "1"
     frame = validate(settings_frame(TODAY, NETWORK, tors, options, data), SETTINGS, tmp_path)
     rows = {(role, name, wanted): (found, hosts) for role, _, name, wanted, found, hosts in frame.rows()}
-    assert rows["relay", "CacheDNS", "1"] == ("1", 1)
-    assert rows["relay", "CacheDNS", None] == (DEFAULT, 2)
-    assert rows["relay", "NumCPUs", None] == ("1", 3)
-    assert rows["relay", "Nickname", None] == (OWN, 3)
-    assert rows["relay", "of_mine", "7"] == ("7", 3)
-    assert rows["client", "of_mine", "7"] == (DEFAULT, 1)
-    assert rows["client", "more", None] == ("1", 1)
+    expected = {
+        ("relay", "CacheDNS", "1"): ("1", 1),
+        ("relay", "CacheDNS", None): (DEFAULT, 2),
+        ("relay", "NumCPUs", None): ("1", 3),
+        ("relay", "Nickname", None): (OWN, 3),
+        ("relay", "of_mine", "7"): ("7", 3),
+        ("client", "of_mine", "7"): (DEFAULT, 1),
+        ("client", "more", None): ("1", 1),
+    }
+    assert expected.items() <= rows.items()
     assert [rows["relay", "tor", tors.of(host).version][1] for host in ("relay1", "relay3")] == [2, 1]
 
 

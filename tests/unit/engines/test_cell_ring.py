@@ -9,16 +9,7 @@ import polars as pl
 import pytest
 
 from torsweep.engines import cell_ring
-from torsweep.engines.cell_ring import (
-    CHANNEL,
-    OUTWARD,
-    POINTS,
-    RECORD,
-    RING_HEADER,
-    cells_frame,
-    channels_frame,
-    read_ring,
-)
+from torsweep.engines.cell_ring import CHANNEL, OUTWARD, POINTS, RECORD, RING_HEADER, read_ring
 from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
 
@@ -30,15 +21,20 @@ def write_ring(
 ) -> Path:
     """A file as tor leaves it after writing ``records`` into a ring of ``capacity``."""
     head = np.zeros(1, RING_HEADER)
-    head["magic"], head["version"] = cell_ring.MAGIC, cell_ring.RING_VERSION
-    head["header_bytes"], head["channel_bytes"], head["record_bytes"] = (
-        HEADER_BYTES,
-        CHANNEL.itemsize,
-        RECORD.itemsize,
-    )
-    head["most_channels"], head["most_records"] = 2, capacity
-    head["channels"], head["records"], head["points"], head["sample"] = channels, len(records), 31, 1
-    for key, value in header.items():
+    usual = {
+        "magic": cell_ring.MAGIC,
+        "version": cell_ring.RING_VERSION,
+        "header_bytes": HEADER_BYTES,
+        "channel_bytes": CHANNEL.itemsize,
+        "record_bytes": RECORD.itemsize,
+        "most_channels": 2,
+        "most_records": capacity,
+        "channels": channels,
+        "records": len(records),
+        "points": 31,
+        "sample": 1,
+    }
+    for key, value in (usual | header).items():
         head[key] = value
     listed = np.zeros(2, CHANNEL)
     listed["channel"], listed["local_ipv4"], listed["local_port"] = [5, 6], 0x0B000001, 9001
@@ -60,16 +56,11 @@ def made(count: int) -> np.ndarray:
     return records
 
 
-def test_records_come_in_the_order_of_writing(tmp_path):
-    ring = read_ring(write_ring(tmp_path / "ring", made(5)))
-    assert ring.records["cell"].tolist() == [1, 2, 3, 4, 5]
-    assert (ring.written, ring.overwritten, ring.torn) == (5, 0, 0)
-
-
-def test_the_oldest_are_overwritten_and_counted(tmp_path):
-    ring = read_ring(write_ring(tmp_path / "ring", made(21)))
-    assert ring.records["cell"].tolist() == list(range(14, 22))
-    assert (ring.written, ring.overwritten, ring.torn) == (21, 13, 0)
+@pytest.mark.parametrize(("written", "overwritten"), [(5, 0), (21, 13)])
+def test_records_come_in_the_order_of_writing_and_the_oldest_are_overwritten(tmp_path, written, overwritten):
+    ring = read_ring(write_ring(tmp_path / "ring", made(written)))
+    assert ring.records["cell"].tolist() == list(range(overwritten + 1, written + 1))
+    assert (ring.written, ring.overwritten, ring.torn) == (written, overwritten, 0)
 
 
 def test_a_record_without_its_number_is_torn(tmp_path):
@@ -102,7 +93,7 @@ def test_what_is_overwritten_while_it_is_read_is_left_out(tmp_path, monkeypatch)
 def test_channels_beyond_the_list_are_counted(tmp_path):
     ring = read_ring(write_ring(tmp_path / "ring", made(1), channels=3))
     assert ring.unlisted_channels == 1
-    assert channels_frame(ring, "relay1").row(0, named=True) == {
+    assert cell_ring.channels_frame(ring, "relay1").row(0, named=True) == {
         "host": "relay1",
         "channel": 5,
         "seen_ns": 0,
@@ -120,16 +111,19 @@ def test_the_table_says_what_each_place_knows(tmp_path):
     records["value"] = 7
     records["tls_offset"], records["tcp_offset"] = 514, 536
     records["place"][2:] |= OUTWARD
-    frame = cells_frame(read_ring(write_ring(tmp_path / "ring", records)), "relay1")
+    frame = cell_ring.cells_frame(read_ring(write_ring(tmp_path / "ring", records)), "relay1")
     validate(frame, CELLS, tmp_path / "ring")
-    assert frame["point"].to_list() == list(POINTS)
-    assert frame["outward"].to_list() == [None, False, True, True, True]
-    assert frame["relay_command"].to_list() == [None, 3, None, None, None]
-    assert frame["stream"].to_list() == [None, 0x4321, None, None, None]
-    assert frame["queue_cells"].to_list() == [None, None, 7, 7, None]
-    assert frame["write_ns"].to_list() == [None, None, None, None, 7]
-    assert frame["tls_offset"].to_list() == [514, None, None, 514, 514]
-    assert frame["tcp_offset"].to_list() == [536, None, None, None, 536]
+    known = {
+        "point": [*POINTS],
+        "outward": [None, False, True, True, True],
+        "relay_command": [None, 3, None, None, None],
+        "stream": [None, 0x4321, None, None, None],
+        "queue_cells": [None, None, 7, 7, None],
+        "write_ns": [None, None, None, None, 7],
+        "tls_offset": [514, None, None, 514, 514],
+        "tcp_offset": [536, None, None, None, 536],
+    }
+    assert frame.select(*known).to_dict(as_series=False) == known
     assert frame.schema["time_ns"] == pl.Int64
 
 
@@ -151,8 +145,5 @@ def test_what_is_no_ring_is_refused(tmp_path, damage, words):
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(InputError, match=words):
         read_ring(file)
-
-
-def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_ring(tmp_path / "none")

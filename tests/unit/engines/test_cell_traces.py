@@ -10,18 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.prepared_runs import prepared_run, sampled_network
 from tests.unit.engines.test_cell_ring import made, write_ring
 from torsweep.config.experiment import load_experiment
-from torsweep.config.network import load_network_config
 from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_ring import CHANNEL, RECORD, RING_HEADER, ring_bytes, scan_cells, write_cells
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import write_run
 from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
-from torsweep.network.model import write_network
-from torsweep.network.sampling import sample_network
 from torsweep.runsets.passages import passages
 
 
@@ -51,28 +47,27 @@ def test_a_ring_is_as_large_as_tor_makes_it() -> None:
 
 
 def test_what_is_no_table_of_cells_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such table"):
-        scan_cells(tmp_path)
-    (tmp_path / "cells.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="no whole Parquet file"):
-        scan_cells(tmp_path)
-    pl.DataFrame({"host": ["relay1"]}).write_parquet(tmp_path / "cells.parquet")
-    with pytest.raises(InputError, match="no cells table of this version"):
-        scan_cells(tmp_path)
+    file = tmp_path / "cells.parquet"
+    for damage, said in (
+        (lambda: None, "no such table"),
+        (lambda: file.write_bytes(b"PAR1 and no more"), "no whole Parquet file"),
+        (lambda: pl.DataFrame({"host": ["relay1"]}).write_parquet(file), "no cells table of this version"),
+    ):
+        damage()
+        with pytest.raises(InputError, match=said):
+            scan_cells(tmp_path)
 
 
 def prepared(tmp_path: Path, name: str, **tracing: object) -> Path:
     """A run of four simulated seconds on a chain, prepared for cellsim."""
     network = tmp_path / "network"
     if not network.exists():
-        sampled = sample_network(load_network_config("traced_guard"), 1)
-        write_network(sampled.network, sampled.matrix_us, network)
+        sampled_network(network, "traced_guard")
     wanted = Tracing.model_validate({"hosts": ["relay1", "relay2"], **tracing}) if tracing else None
     asked = load_experiment("cell_trace", {"warm_up": "2 s", "measured": "2 s"})
     asked = asked.model_copy(update={"tracing": wanted})
-    variant = asked.variant("scheduler=kist_10ms")
     run = tmp_path / name
-    write_run(build_run(run_settings(asked, "cellsim", "today", variant), variant, network, run), run)
+    write_run(prepared_run(network, run, "scheduler=kist_10ms", of=asked, era="today"), run)
     return run
 
 
@@ -90,13 +85,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_relay_that_the_network_has_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"tracing.hosts: no such host, got 'relay4'; accepted: relay1 to relay3, and clients",
+    for host, said in (
+        ("relay4", "no such host, got 'relay4'; accepted: relay1 to relay3, and clients"),
+        ("web1", "records no cells in the model, got 'web1'"),
     ):
-        prepared(tmp_path, "run", hosts=["relay4"])
-    with pytest.raises(InputError, match=r"tracing\.hosts: records no cells in the model, got 'web1'"):
-        prepared(tmp_path, "run", hosts=["web1"])
+        with pytest.raises(InputError, match=rf"tracing\.hosts: {said}"):
+            prepared(tmp_path, "run", hosts=[host])
 
 
 def test_tracing_changes_nothing_else_in_cellsim(whole: Path, tmp_path: Path) -> None:

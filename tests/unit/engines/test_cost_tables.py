@@ -11,14 +11,8 @@ import pytest
 
 from tests.small_network import small_network
 from torsweep.config.eras import tor_settings
-from torsweep.engines.cost_tables import (
-    Cost,
-    cost_of,
-    costs_frame,
-    logs_round_trips,
-    round_trips_frame,
-    vegas_log_lines,
-)
+from torsweep.engines import cost_tables
+from torsweep.engines.cost_tables import Cost, cost_of, costs_frame, round_trips_frame
 from torsweep.engines.table_schema import COSTS, ROUND_TRIPS, validate
 
 TOLD = "congestion_control_update_circuit_bdp(): CC: Circuit"
@@ -51,12 +45,11 @@ def test_each_update_of_a_window_is_a_row_with_the_circuit_that_was_told_before(
     ]
 
 
-def test_only_what_lies_in_the_run_counts(tmp_path):
-    logs = written(tmp_path, "Mar 05")
-    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2, 102_001), 10**9)[
-        "window_cells"
-    ].to_list() == [217]
-    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2), 250_000)["window_cells"].to_list() == [186]
+@pytest.mark.parametrize(("zero_us", "run_us", "window"), [(102_001, 10**9, 217), (0, 250_000, 186)])
+def test_only_what_lies_in_the_run_counts(tmp_path, zero_us, run_us, window):
+    zero = datetime(2024, 3, 5, 10, 0, 2, zero_us)
+    frame = round_trips_frame(written(tmp_path, "Mar 05"), zero, run_us)
+    assert frame["window_cells"].to_list() == [window]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +70,9 @@ def test_without_lines_there_are_no_rows(tmp_path):
 def test_exits_log_it_under_vegas_to_the_millisecond():
     relays = small_network(("guard", "middle", "exit", "guard_exit"), ["bulk1"]).relays
     today, before = tor_settings("today", {}), tor_settings("2012", {})
-    assert [logs_round_trips(today, relay) for relay in relays] == [False, False, True, True]
-    assert not any(logs_round_trips(before, relay) for relay in relays)
-    assert vegas_log_lines("/f") == ("LogTimeGranularity 1 msec", "Log [circ]info file /f")
+    assert [cost_tables.logs_round_trips(today, relay) for relay in relays] == [False, False, True, True]
+    assert not any(cost_tables.logs_round_trips(before, relay) for relay in relays)
+    assert cost_tables.vegas_log_lines("/f") == ("LogTimeGranularity 1 msec", "Log [circ]info file /f")
 
 
 def test_a_process_costs_what_the_kernel_counts_of_it():
@@ -92,9 +85,7 @@ def test_a_process_costs_what_the_kernel_counts_of_it():
     assert after.peak_memory_bytes >= len(held)
     # ru_maxrss is in KiB (getrusage(2)), and may have grown since; the kernel adds up threads in batches.
     assert after.peak_memory_bytes <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + 1_000_000
-
-
-def test_a_process_that_is_gone_costs_nothing():
+    # One that is gone costs nothing.
     assert cost_of(2**22 + 1) is None
 
 

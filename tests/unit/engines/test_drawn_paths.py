@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from bench.path_choice import compare
+from tests.prepared_runs import prepared_run, run_traffic
 from tests.small_network import equal_rtts, small_network
-from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.experiment import load_experiment
 from torsweep.engines.circuit_paths import (
     LEAST_PAUSE_NS,
     MOST_CIRCUITS,
@@ -17,9 +18,7 @@ from torsweep.engines.circuit_paths import (
     circuits_needed,
     common_paths,
 )
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
-from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Position, write_network
 
@@ -111,58 +110,47 @@ def test_too_few_relays_for_a_place_are_refused() -> None:
         PathChooser(none, 1, 1, "net.json")
 
 
-def _traffic(*, isolated: bool, parallel: int = 1, pause_s: int = 20) -> RunTraffic:
-    return RunTraffic(
-        request_bytes=400,
-        response_bytes=1_000,
-        think_min_ns=0,
-        think_max_ns=pause_s * SECOND_NS,
-        streams_per_circuit_isolation=isolated,
-        parallel_streams=parallel,
-        timeout_ns=None,
-    )
+@pytest.mark.parametrize(
+    ("isolated", "parallel", "pause_s", "duration_s", "circuits"),
+    [
+        (False, 1, 20, 100, 4 + 10),
+        (True, 1, 20, 100, 4 + 10),
+        (True, 3, 20, 100, 4 + 31),
+        (True, 1, 0, 100, 4 + 100 * SECOND_NS // LEAST_PAUSE_NS),
+        (False, 1, 20, 10**6, MOST_CIRCUITS),
+    ],
+)
+def test_a_client_has_as_many_paths_as_its_run_may_use(isolated, parallel, pause_s, duration_s, circuits):
+    kind = {"streams_per_circuit_isolation": isolated, "parallel_streams": parallel}
+    traffic = run_traffic(think_max_ns=pause_s * SECOND_NS, **kind)
+    assert circuits_needed(traffic, duration_s * SECOND_NS) == circuits
 
 
-def test_a_client_has_as_many_paths_as_its_run_may_use() -> None:
-    duration_ns = 100 * SECOND_NS
-    assert circuits_needed(_traffic(isolated=False), duration_ns) == 4 + 10
-    assert circuits_needed(_traffic(isolated=True), duration_ns) == 4 + 10
-    assert circuits_needed(_traffic(isolated=True, parallel=3), duration_ns) == 4 + 31
-    without_pause = circuits_needed(_traffic(isolated=True, pause_s=0), duration_ns)
-    assert without_pause == 4 + duration_ns // LEAST_PAUSE_NS
-    assert circuits_needed(_traffic(isolated=False), 10**6 * SECOND_NS) == MOST_CIRCUITS
-
-
-def _experiment(**changes: object) -> Experiment:
-    return load_experiment("refill_sweep", {"warm_up": "30 s", "measured": "30 s", **changes})
-
-
-def _run(folder: Path, experiment: Experiment, variant: str = "", engine: str = "emulation") -> RunSpec:
+def _run(folder: Path, variant: str = "", engine: str = "emulation", **changes: object) -> RunSpec:
     if not folder.is_dir():
         network = _network()
         write_network(network, equal_rtts(network), folder)
-    asked = experiment.variant(variant)
-    return build_run(run_settings(experiment, engine, "2012", asked), asked, folder, folder / "run")
+    changes |= {"warm_up": "30 s", "measured": "30 s"}
+    return prepared_run(folder, folder / "run", variant, engine=engine, **changes)
 
 
 @pytest.mark.parametrize("engine", ["cellsim", "emulation"])
 def test_variants_that_are_paired_by_paths_have_equal_ones(tmp_path: Path, engine: str) -> None:
-    experiment = _experiment(pairing="paths")
     variants = ["", "refill_interval=10ms", "circuit_policy=round_robin", "congestion=vegas"]
-    paths = [_run(tmp_path / "net", experiment, variant, engine).paths for variant in variants]
+    paths = [_run(tmp_path / "net", variant, engine, pairing="paths").paths for variant in variants]
     assert paths[0] is not None
     assert {client: len(own) for client, own in paths[0].items()} == {"web1": 10, "web2": 10}
     assert all(own == paths[0] for own in paths)
-    one_guard = _run(tmp_path / "net", experiment, "guards=1", engine).paths
+    one_guard = _run(tmp_path / "net", "guards=1", engine, pairing="paths").paths
     assert one_guard is not None
     assert [path[2] for path in one_guard["web1"]] == [path[2] for path in paths[0]["web1"]]
 
 
 def test_free_pairing_gives_no_paths_and_changes_no_byte_of_a_run(tmp_path: Path) -> None:
-    free, usual = _run(tmp_path / "net", _experiment(pairing="free")), _run(tmp_path / "net", _experiment())
+    free, usual = _run(tmp_path / "net", pairing="free"), _run(tmp_path / "net")
     assert free.text() == usual.text()
     assert free.paths is None
-    assert '"pairing"' not in _run(tmp_path / "net", _experiment(pairing="paths")).text()
+    assert '"pairing"' not in _run(tmp_path / "net", pairing="paths").text()
 
 
 def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> None:
@@ -190,4 +178,4 @@ def test_circuits_count_as_on_their_path_by_the_order_of_their_first_use() -> No
 def test_options_about_paths_are_refused_with_common_ones(name: str) -> None:
     changes = {"options": {"mine": {"torrc": {name: 1}}}, "knobs": {"options": ["default", "mine"]}}
     with pytest.raises(InputError, match=rf"pairing: would hide what options.mine changes: {name} is about"):
-        _experiment(pairing="paths", **changes)
+        load_experiment("refill_sweep", {"pairing": "paths", **changes})

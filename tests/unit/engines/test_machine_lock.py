@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,7 +54,14 @@ def other_plan(lock: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_plan_waits_for_the_one_before_says_for_whom_and_goes_on(lock, other_plan):
+@pytest.mark.parametrize(
+    ("late", "left"), [(False, "about 10 min left"), (True, "which take longer than was estimated")]
+)
+def test_a_plan_waits_for_the_one_before_says_for_whom_and_goes_on(lock, other_plan, late, left):
+    if late:
+        other_plan.stdin.write("\n")
+        other_plan.stdin.flush()
+        assert other_plan.stdout.readline() == "late\n"
     said: list[str] = []
 
     def say(line: str) -> None:
@@ -63,34 +69,16 @@ def test_a_plan_waits_for_the_one_before_says_for_whom_and_goes_on(lock, other_p
         other_plan.kill()
 
     hold_machine(say, lock)
-    assert said == [f"waiting for the runs of process {other_plan.pid} in {os.getcwd()}, about 10 min left"]
-
-
-def test_a_plan_that_takes_longer_than_estimated_is_not_about_to_end(lock, other_plan):
-    other_plan.stdin.write("\n")
-    other_plan.stdin.flush()
-    assert other_plan.stdout.readline() == "late\n"
-
-    def say(line: str) -> None:
-        assert line.endswith(", which take longer than was estimated")
-        other_plan.kill()
-
-    hold_machine(say, lock)
+    assert said == [f"waiting for the runs of process {other_plan.pid} in {os.getcwd()}, {left}"]
 
 
 def test_a_run_of_no_plan_waits_for_a_plan(lock, other_plan):
     said: list[str] = []
-    waiting = threading.Event()
 
     def say(line: str) -> None:
         said.append(line)
-        waiting.set()
-
-    def end() -> None:
-        waiting.wait(20)
         other_plan.kill()
 
-    threading.Thread(target=end).start()
     with machine_shared(say, lock):
         assert len(said) == 1
 
@@ -111,6 +99,8 @@ def test_runs_of_no_plan_share_the_machine_and_a_plan_waits_for_them(lock):
 
 def test_steps_of_the_plan_that_holds_the_machine_do_not_wait(lock):
     hold_machine(pytest.fail, lock)
+    # Everybody may write who has the machine, whoever was first.
+    assert lock.stat().st_mode & 0o666 == 0o666
     assert HELD in os.environ
     with machine_shared(pytest.fail, lock):
         hold_machine(pytest.fail, lock)
@@ -123,11 +113,6 @@ def test_what_a_plan_that_was_killed_left_is_not_told(lock, other_plan):
         assert str(other_plan.pid) in lock.read_text()
         with pytest.raises(pytest.fail.Exception, match=r"^waiting for another emulation on this machine$"):
             hold_machine(pytest.fail, lock)
-
-
-def test_everybody_may_write_who_has_the_machine_whoever_was_first(lock):
-    hold_machine(pytest.fail, lock)
-    assert lock.stat().st_mode & 0o666 == 0o666
 
 
 def test_a_lock_that_cannot_be_opened_is_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.prepared_runs import prepared_run, sampled_network
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import executable
 from tests.synthetic import finish_run
@@ -17,21 +19,13 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import ENGINES
 from torsweep.engines.run_settings import read_stamps, run_settings, tor_builds
 from torsweep.engines.run_spec import finished_run, read_run, write_run
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.network.model import write_network
-from torsweep.network.sampling import sample_network
 from torsweep.storage.folders import RUN_FOLDER, folder_claimed
-
-
-def _run(network, directory, variant=""):
-    experiment = load_experiment("refill_sweep")
-    asked = experiment.variant(variant)
-    return build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, directory)
 
 
 def _edit(network, **changes):
@@ -48,8 +42,8 @@ def _finish(directory):
 def test_more_guards_than_relays_that_can_be_one_are_refused(network, tmp_path):
     # Five relays, but one is a middle and one only an exit.
     with pytest.raises(InputError, match=r"guards: a client keeps more guards.*, got 4; accepted: at most 3"):
-        _run(network, tmp_path / "run", "guards=4")
-    assert _run(network, tmp_path / "run", "guards=3").tor.guards == 3
+        prepared_run(network, tmp_path / "run", "guards=4")
+    assert prepared_run(network, tmp_path / "run", "guards=3").tor.guards == 3
 
 
 PLANETLAB = {"latency": {"name": "planetlab", "file": None, "use": "fit"}}
@@ -73,27 +67,13 @@ PLANETLAB = {"latency": {"name": "planetlab", "file": None, "use": "fit"}}
 )
 def test_a_network_is_at_the_levels_asked_for(network, tmp_path, config, variant, said):
     _edit(network, config={**load_network_config("ci").model_dump(mode="json"), **config})
-    if said is None:
-        _run(network, tmp_path / "run", variant)
-        return
-    with pytest.raises(InputError, match=said):
-        _run(network, tmp_path / "run", variant)
-
-
-def _chain(tmp_path, seed=3, **overrides):
-    sampled = sample_network(load_network_config("starvation", overrides), seed)
-    write_network(sampled.network, sampled.matrix_us, tmp_path / "chain")
-    return tmp_path / "chain"
-
-
-def _starvation_run(network, directory, variant):
-    experiment = load_experiment("starvation")
-    asked = experiment.variant(variant)
-    return build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, directory)
+    with pytest.raises(InputError, match=said) if said else contextlib.nullcontext():
+        prepared_run(network, tmp_path / "run", variant)
 
 
 def test_the_only_path_of_a_chain_is_given_whatever_the_era_says_about_guards(tmp_path):
-    run = _starvation_run(_chain(tmp_path), tmp_path / "run", "streams=13+cells=2000")
+    sampled_network(tmp_path / "chain", "starvation")
+    run = prepared_run(tmp_path / "chain", tmp_path / "run", "streams=13+cells=2000", of="starvation")
     assert run.paths == {"bulk1": (("relay1", "relay2", "relay3"),)}
     assert run.tor.guards == 3
     assert (run.traffic["bulk"].parallel_streams, run.traffic["bulk"].response_bytes) == (13, 2000 * 498)
@@ -101,45 +81,44 @@ def test_the_only_path_of_a_chain_is_given_whatever_the_era_says_about_guards(tm
 
 
 def test_clients_that_an_experiment_says_nothing_about_are_refused(network, tmp_path):
+    experiment = load_experiment("starvation")
+    settings = run_settings(experiment, "cellsim", "2012", experiment.variant("guards=3"))
     with pytest.raises(InputError, match=r"traffic: experiment starvation does not say what .* got 'web'"):
-        experiment = load_experiment("starvation")
-        asked = experiment.variant("guards=3")
-        settings = run_settings(experiment, "cellsim", "2012", asked)
         build_run(settings, Variant(()), network, tmp_path / "run")
 
 
 def test_what_is_no_network_is_refused(network, tmp_path):
     with pytest.raises(InputError, match=r"no network\.json in it"):
-        _run(tmp_path, tmp_path / "run")
+        prepared_run(tmp_path, tmp_path / "run")
     for version, said in ((2, "the network is of an older version: sample it anew"), (4, "is not accepted")):
         _edit(network, format_version=version)
         with pytest.raises(InputError, match=f"format_version: {said}.*, got {version}; accepted: 3"):
-            _run(network, tmp_path / "run")
+            prepared_run(network, tmp_path / "run")
     _edit(network, format_version=3)
     whole = (network / "latency.npy").read_bytes()
     for content in (b"", whole[:-4]):
         (network / "latency.npy").write_bytes(content)
         with pytest.raises(InputError, match=r"latency\.npy: is no whole file of NumPy arrays"):
-            _run(network, tmp_path / "run")
+            prepared_run(network, tmp_path / "run")
     (network / "latency.npy").unlink()
     with pytest.raises(InputError, match=r"latency\.npy: is missing"):
-        _run(network, tmp_path / "run")
+        prepared_run(network, tmp_path / "run")
 
 
 def test_the_same_run_keeps_its_results_and_another_takes_them_away(network, tmp_path):
     directory = tmp_path / "run"
-    assert write_run(_run(network, directory), directory)
+    assert write_run(prepared_run(network, directory), directory)
     _finish(directory)
-    assert not write_run(_run(network, directory), directory)
+    assert not write_run(prepared_run(network, directory), directory)
     assert finished_run(directory)
-    assert write_run(_run(network, directory, "refill_interval=10ms"), directory)
+    assert write_run(prepared_run(network, directory, "refill_interval=10ms"), directory)
     assert not (directory / "provenance.json").exists()
     assert not (directory / "streams.parquet").exists()
 
 
 def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp_path):
     directory = tmp_path / "run"
-    run = _run(network, directory)
+    run = prepared_run(network, directory)
     claimed, release = threading.Event(), threading.Event()
 
     def engine():
@@ -160,12 +139,12 @@ def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp
 
 def test_a_finished_run_is_told_from_a_prepared_and_a_stale_one(network, tmp_path):
     directory = tmp_path / "run"
-    write_run(_run(network, directory), directory)
+    write_run(prepared_run(network, directory), directory)
     with pytest.raises(InputError, match="the run is not finished"):
         finished_run(directory)
     _finish(directory)
     assert finished_run(directory)["wall_s"] == 2.0
-    _run(network, directory, "refill_interval=10ms").write(directory)
+    prepared_run(network, directory, "refill_interval=10ms").write(directory)
     with pytest.raises(InputError, match=r"run\.json: has changed since the engine ran"):
         finished_run(directory)
 
@@ -174,18 +153,18 @@ def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
     (tmp_path / "far" / "away").mkdir(parents=True)
     (tmp_path / "results").symlink_to(tmp_path / "far" / "away")
     directory = tmp_path / "results" / "run"
-    write_run(_run(network, directory), directory)
+    write_run(prepared_run(network, directory), directory)
     assert (directory / read_run(directory).network / "network.json").is_file()
 
 
 def test_a_run_of_the_model_says_its_transport_and_one_of_another_engine_has_none(network, tmp_path):
-    usual = _run(network, tmp_path / "run").transport
+    usual = prepared_run(network, tmp_path / "run").transport
     assert usual.model_dump() == {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}}
-    asked = _run(network, tmp_path / "run", "tcp=linux_6_18+link_queue=codel")
+    asked = prepared_run(network, tmp_path / "run", "tcp=linux_6_18+link_queue=codel")
     assert asked.transport.model_dump() == {"tcp": "linux_6_18", "link_queue": {"kind": "codel"}}
     write_run(asked, tmp_path / "asked")
     assert read_run(tmp_path / "asked").transport == asked.transport
-    alone = _run(network, tmp_path / "run", "link_queue=droptail_30KB").transport
+    alone = prepared_run(network, tmp_path / "run", "link_queue=droptail_30KB").transport
     assert (alone.tcp, alone.link_queue.bytes) == ("linux", 30_000)
     experiment = load_experiment("refill_sweep")
     assert run_settings(experiment, "emulation", "2012", experiment.variant("")).transport is None
@@ -214,32 +193,27 @@ def test_a_level_that_changes_nothing_is_refused(engine, levels, said):
 
 
 def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
-    assert set(_run(network, tmp_path / "run").traffic) == {"web", "bulk"}
+    assert set(prepared_run(network, tmp_path / "run").traffic) == {"web", "bulk"}
     made = small_network(POSITIONS, ["web1", "web2"], config={"relays": 5, "load": 1.0})
     perf = made.clients[1].model_copy(update={"kind": "perf_1mib"})
     made = made.model_copy(update={"clients": (made.clients[0], perf)})
     write_network(made, equal_rtts(made), tmp_path / "measured")
-    run = _run(tmp_path / "measured", tmp_path / "run")
+    run = prepared_run(tmp_path / "measured", tmp_path / "run")
     assert set(run.traffic) == {"web", "bulk", "perf_1mib"}
     assert run.traffic["perf_1mib"].response_bytes == 2**20
     assert run.traffic["perf_1mib"].timeout_ns == 60 * 10**9
 
 
 def test_onion_services_are_not_in_the_model_and_their_clients_have_no_common_paths(tmp_path):
-    changes = {"onion_clients": 2, "onion_servers": 1, "servers": 2, "web_clients": 2, "bulk_clients": 1}
-    sampled = sample_network(load_network_config("ci", changes), 1)
-    write_network(sampled.network, sampled.matrix_us, tmp_path / "onions")
-    with pytest.raises(
-        InputError, match=r"onion_servers: onion services are not in the model, got 'cellsim'"
-    ):
-        _run(tmp_path / "onions", tmp_path / "run")
+    network, changes = tmp_path / "onions", {"web_clients": 2, "bulk_clients": 1, "servers": 2}
+    sampled_network(network, "ci", onion_clients=2, onion_servers=1, **changes)
+    said = r"onion_servers: onion services are not in the model, got 'cellsim'"
+    with pytest.raises(InputError, match=said):
+        prepared_run(network, tmp_path / "run")
     experiment = load_experiment("refill_sweep", {"pairing": "paths"})
-    experiment = experiment.model_copy(
-        update={"traffic": experiment.traffic.model_copy(update={"onion": experiment.traffic.web})}
-    )
-    variant = experiment.variant("")
-    settings = run_settings(experiment, "emulation", "today", variant)
-    run = build_run(settings, variant, tmp_path / "onions", tmp_path / "run")
+    traffic = experiment.traffic.model_copy(update={"onion": experiment.traffic.web})
+    experiment = experiment.model_copy(update={"traffic": traffic})
+    run = prepared_run(network, tmp_path / "run", of=experiment, engine="emulation", era="today")
     assert set(run.paths) == {"web1", "web2", "bulk1"}
     assert run.traffic["onion"] == run.traffic["web"]
 
@@ -250,27 +224,18 @@ BUNDLES = {
 }
 
 
-def _given(network, directory, level):
-    experiment = load_experiment("refill_sweep", {"options": BUNDLES})
-    asked = experiment.variant(f"options={level}")
-    settings = run_settings(experiment, "shadow", "2012", asked)
-    return build_run(settings, asked, network, directory, RunTors(bundle=experiment.bundle(asked)))
+def test_a_bundle_is_given_to_the_hosts_that_it_is_for_and_to_no_model(network, tmp_path):
+    def given(level, engine="shadow"):
+        return prepared_run(network, tmp_path / "run", f"options={level}", engine=engine, options=BUNDLES)
 
-
-def test_a_bundle_is_given_to_the_hosts_that_it_is_for(network, tmp_path):
-    run = _given(network, tmp_path / "run", "dns")
+    run = given("dns")
     assert (run.given_to("relay2"), run.given_to("relay1")) == (["CacheDNS 0"], [])
     assert run.given.consensus == {"cc_alg": 0}
-    assert _given(network, tmp_path / "run", "all").given_to("web1") == ["CacheDNS 0"]
-    usual = _given(network, tmp_path / "run", "default")
-    assert "given" not in json.loads(usual.text())
-
-
-def test_the_model_takes_no_options_and_says_who_does(network, tmp_path):
-    experiment = load_experiment("refill_sweep", {"options": BUNDLES})
+    assert given("all").given_to("web1") == ["CacheDNS 0"]
+    assert "given" not in json.loads(given("default").text())
     said = r"options: is of tor itself, .* got 'cellsim'; accepted: engine emulation or engine shadow"
     with pytest.raises(InputError, match=said):
-        run_settings(experiment, "cellsim", "2012", experiment.variant("options=dns"))
+        given("dns", "cellsim")
 
 
 TORS = {
@@ -283,11 +248,7 @@ BUILDS = {"stock": "0.4.9.3-aaaaaaaaaaaa", "new": "0.4.9.3-bbbbbbbbbbbb"}
 
 def _of_tors(network, directory, level, builds=BUILDS, tors=TORS):
     grid = {"tors": tors, "knobs.tor": ["stock", level], "baseline.tor": "stock"}
-    experiment = load_experiment("refill_sweep", grid)
-    asked = experiment.variant(f"tor={level}")
-    settings = run_settings(experiment, "shadow", "2012", asked)
-    tors = RunTors(experiment.tors_of(asked), builds)
-    return build_run(settings, asked, network, directory, tors)
+    return prepared_run(network, directory, f"tor={level}", engine="shadow", builds=builds, **grid)
 
 
 def test_a_mix_has_the_builds_of_its_hosts_and_a_repeat_only_says_so(network, tmp_path):
@@ -301,11 +262,9 @@ def test_a_mix_has_the_builds_of_its_hosts_and_a_repeat_only_says_so(network, tm
     changed = {"repeat": 1, "variant": {**mixed.variant, "tor": "again"}}
     assert again == mixed.model_copy(update=changed)
 
-
-def test_the_order_of_a_mix_in_the_file_decides_nothing(network, tmp_path):
+    # The order of a mix in the file decides nothing.
     turned = {**TORS["new_exits"], "mix": dict(reversed(TORS["new_exits"]["mix"].items()))}
-    other = _of_tors(network, tmp_path / "run", "new_exits", tors={**TORS, "new_exits": turned})
-    assert other == _of_tors(network, tmp_path / "run", "new_exits")
+    assert mixed == _of_tors(network, tmp_path / "run", "new_exits", tors={**TORS, "new_exits": turned})
 
 
 def test_a_mix_of_one_build_is_refused(network, tmp_path):
@@ -326,9 +285,7 @@ def test_the_builds_of_a_run_are_those_that_files_name(tmp_path, monkeypatch):
     assert tor_builds(ENGINES["cellsim"], sources, ("new",), stamps) == {}
     with pytest.raises(InputError, match="--tor: is no tor of this run, got 'stock'; accepted: new"):
         tor_builds(ENGINES["shadow"], sources, ("new",), stamps)
-    with pytest.raises(
-        ToolMissing, match=r"tors\.new: is not built; `torsweep tor build --program tor --stam"
-    ):
+    with pytest.raises(ToolMissing, match=r"tors\.new: is not built; `torsweep tor build --program tor --st"):
         tor_builds(ENGINES["shadow"], sources, ("new",), {})
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared_runs import prepared_run
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines.host_files import address, program_lines
-from torsweep.engines.prepare import build_run
 from torsweep.engines.programs import (
     CAPTURE_FILE,
     captures,
@@ -21,7 +21,6 @@ from torsweep.engines.programs import (
     needs_text,
     run_programs,
 )
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec, clear_results, read_prepared
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import write_network
@@ -39,12 +38,13 @@ def prepared(folder: Path, programs: object, engine: str = "emulation") -> RunSp
         write_network(NETWORK, equal_rtts(NETWORK), folder / "network")
     levels = {"programs.asked": programs, "knobs.programs": ["none", "asked"], "baseline.programs": "none"}
     experiment = load_experiment("refill_sweep", levels if programs else {})
-    variant = experiment.variant("programs=asked" if programs else "")
-    settings = run_settings(experiment, engine, "today", variant)
-    run = build_run(settings, variant, folder / "network", folder / "run")
-    return run.model_copy(
-        update={"programs": run_programs(experiment, variant, folder / "network", folder / "run")}
-    )
+    variant, places = experiment.variant("programs=asked" if programs else ""), _places(folder)
+    run = prepared_run(*places, variant.key, of=experiment, engine=engine, era="today")
+    return run.model_copy(update={"programs": run_programs(experiment, variant, *places)})
+
+
+def _places(folder: Path) -> tuple[Path, Path]:
+    return folder / "network", folder / "run"
 
 
 def commands(run: RunSpec, folder: Path) -> dict[str, list[str]]:
@@ -68,19 +68,11 @@ def test_hosts_of_its_own_come_after_all_others_and_move_nobody(tmp_path: Path):
 
 
 def test_a_command_is_filled_in_for_each_host(tmp_path: Path):
-    places = [
-        "{address:web2}",
-        "{address:heaviest_guard}:{or_port}",
-        "{fingerprint:relay5}",
-        "{start}",
-        "{seed}",
-    ]
-    run = prepared(
-        tmp_path, {"command": [*SCRIPT["command"], *places], "on": {"role": "client", "share": 0.6}}
-    )
-    heaviest = max(
-        (one for one in NETWORK.relays if "guard" in one.position), key=lambda one: one.consensus_weight
-    )
+    places = ["{address:web2}", "{address:heaviest_guard}:{or_port}", "{fingerprint:relay5}", "{start}"]
+    command = [*SCRIPT["command"], *places, "{seed}"]
+    run = prepared(tmp_path, {"command": command, "on": {"role": "client", "share": 0.6}})
+    guards = [relay for relay in NETWORK.relays if "guard" in relay.position]
+    heaviest = max(guards, key=lambda relay: relay.consensus_weight)
     node_of, hosts = NETWORK.node_of, run.programs.programs[0].hosts
     assert len(hosts) == 2
     filled = commands(run, tmp_path)
@@ -98,15 +90,14 @@ def test_the_tor_of_a_host_serves_its_programs_at_ports_of_their_own(tmp_path: P
     own = {**ports, "hosts": {"torrc": {"EntryNodes": "{fingerprint:relay3}"}}}
     run = prepared(tmp_path, [{**ports, "on": {"names": ["web1"]}}, own, {"command": ["true"], "on": {}}])
     network = NETWORK.model_copy(update={"program_hosts": run.programs.hosts})
-    lines = {
-        name: program_lines(run, network, FINGERPRINTS, name)
-        for name in ("web1", "web2", "relay1", "program1")
-    }
     control = "ControlPort 9151"
-    assert lines["web1"] == [control, "SocksPort 9150"]
-    assert lines["web2"] == []
-    assert lines["relay1"] == [control]
-    assert lines["program1"] == [control, f"EntryNodes {FINGERPRINTS['relay3']}"]
+    lines = {
+        "web1": [control, "SocksPort 9150"],
+        "web2": [],
+        "relay1": [control],
+        "program1": [control, f"EntryNodes {FINGERPRINTS['relay3']}"],
+    }
+    assert {name: program_lines(run, network, FINGERPRINTS, name) for name in lines} == lines
     assert commands(run, tmp_path)["program1-2"] == ["9150", "9151"]
 
 
@@ -115,32 +106,24 @@ def test_without_programs_run_json_says_nothing_of_them(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("command", "on", "said"),
     [
-        ({"command": ["no-such-program"], "on": {}}, r"asked\[0\].command: is no program that is found here"),
+        ("no-such-program", {}, r"\.command: is no program that is found here"),
+        ("true {experiment}/x.py", {}, r"\.command: no such file, got 'x.py'"),
+        ("true {address:web9}", {}, r": no such host .*, got 'web9'; acc"),
+        ("true {fingerprint:web1}", {}, r": no such relay.*, got 'web1'"),
+        ("true {socks_port}", {}, r"\.command: has no SOCKS port, got 'rela"),
         (
-            {"command": ["true", "{experiment}/x.py"], "on": {}},
-            r"asked\[0\].command: no such file, got 'x.py'",
+            "true",
+            {"role": "client", "kind": ["onion"]},
+            r"\.on\.kind: the network has no such client, got 'onion'; accepted: bulk, web",
         ),
-        ({"command": ["true", "{address:web9}"], "on": {}}, r"asked\[0\]: no such host .*, got 'web9'; acc"),
-        ({"command": ["true", "{fingerprint:web1}"], "on": {}}, r"asked\[0\]: no such relay.*, got 'web1'"),
-        (
-            {"command": ["true", "{socks_port}"], "on": {}},
-            r"asked\[0\].command: has no SOCKS port, got 'rela",
-        ),
-        (
-            {"command": ["true"], "on": {"role": "client", "kind": ["onion"]}},
-            r"asked\[0\].on.kind: the network has no such client, got 'onion'; accepted: bulk, web",
-        ),
-        (
-            {"command": ["true"], "on": {"names": ["web9"]}},
-            r"asked\[0\].on.names: no such host that runs tor",
-        ),
+        ("true", {"names": ["web9"]}, r"\.on\.names: no such host that runs tor"),
     ],
 )
-def test_what_cannot_be_filled_in_or_found_is_refused_before_a_run(program, said, tmp_path: Path):
-    with pytest.raises(InputError, match=rf"^programs\.{said}"):
-        prepared(tmp_path, program)
+def test_what_cannot_be_filled_in_or_found_is_refused_before_a_run(command, on, said, tmp_path: Path):
+    with pytest.raises(InputError, match=rf"^programs\.asked\[0\]{said}"):
+        prepared(tmp_path, {"command": command.split(), "on": on})
 
 
 def test_hosts_can_be_clients_of_a_kind(tmp_path: Path):
@@ -171,9 +154,8 @@ def test_packets_of_named_hosts_are_kept_where_programs_leave_their_files(tmp_pa
     write_network(NETWORK, equal_rtts(NETWORK), tmp_path / "network")
 
     def traced(engine: str, host: str) -> RunSpec:
-        experiment = load_experiment("refill_sweep", {"tracing.packets": [host]})
-        settings = run_settings(experiment, engine, "today", experiment.variant(""))
-        return build_run(settings, experiment.variant(""), tmp_path / "network", tmp_path / "run")
+        asked = {"engine": engine, "era": "today", "tracing.packets": [host]}
+        return prepared_run(*_places(tmp_path), **asked)
 
     with pytest.raises(InputError, match=r"tracing.packets: no such host, got 'web9'; accepted: relay1 to "):
         traced("emulation", "web9")
@@ -195,8 +177,8 @@ def test_a_model_refuses_programs_in_one_line(tmp_path: Path):
 
 def test_kept_files_go_below_the_run_and_too_many_bytes_fail_it(tmp_path: Path):
     run = prepared(tmp_path, {**SCRIPT, "hosts": {}, "keeps": ["*.csv", "more/*"], "keeps_most": "10 B"})
-    (program,) = host_programs(run, NETWORK.model_copy(update={"program_hosts": run.programs.hosts}),
-                               tmp_path / "run", FINGERPRINTS, 0)  # fmt: skip
+    network = NETWORK.model_copy(update={"program_hosts": run.programs.hosts})
+    (program,) = host_programs(run, network, tmp_path / "run", FINGERPRINTS, 0)
     host = tmp_path / "hosts" / "program1"
     (host / "more").mkdir(parents=True)
     for name in ("sent.csv", "more/x", "left.txt"):
@@ -207,9 +189,7 @@ def test_kept_files_go_below_the_run_and_too_many_bytes_fail_it(tmp_path: Path):
     clear_results(tmp_path / "run")
     assert not (tmp_path / "run" / "programs").exists()
     (host / "sent.csv").write_text("1234567")
-    with pytest.raises(
-        TorsweepError, match="program1-1: 12 bytes of files to keep, more than keeps_most, 10 B"
-    ):
+    with pytest.raises(TorsweepError, match=r"program1-1: 12 bytes of files to keep, .* keeps_most, 10 B"):
         keep_files(tmp_path / "run", [program], (tmp_path / "hosts").joinpath)
     (host / "sent.csv").unlink()
     (host / f"{Path(str(shutil.which('python3'))).name}.1000.stdout").write_text("x" * 11)

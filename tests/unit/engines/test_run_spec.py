@@ -6,18 +6,9 @@ import json
 
 import pytest
 
-from torsweep.config.experiment import load_experiment
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
+from tests.prepared_runs import prepared_run
 from torsweep.engines.run_spec import read_run, write_run
 from torsweep.errors import InputError
-
-
-def _run(network, directory, variant="", era="2012", **overrides):
-    experiment = load_experiment("refill_sweep", overrides)
-    asked = experiment.variant(variant)
-    return build_run(run_settings(experiment, "cellsim", era, asked), asked, network, directory)
-
 
 WEB = {
     "request_bytes": 400,
@@ -34,7 +25,8 @@ WEB = {
 
 def test_run_json_states_everything(network, tmp_path):
     directory = tmp_path / "runs" / "a"
-    write_run(_run(network, directory, "refill_interval=10ms+circuit_policy=round_robin"), directory)
+    run = prepared_run(network, directory, "refill_interval=10ms+circuit_policy=round_robin")
+    write_run(run, directory)
     document = json.loads((directory / "run.json").read_text())
     assert document.pop("network_sha256")
     assert document == {
@@ -89,14 +81,14 @@ def test_run_json_states_everything(network, tmp_path):
 @pytest.mark.parametrize("era", ["2012", "today"])
 def test_a_run_reads_back_and_writes_the_same_bytes(network, tmp_path, era):
     directory = tmp_path / "run"
-    run = _run(network, directory, "load=1+scheduler=kist_10ms", era=era)
+    run = prepared_run(network, directory, "load=1+scheduler=kist_10ms", era=era)
     write_run(run, directory)
     assert read_run(directory) == run
     assert read_run(directory).text() == (directory / "run.json").read_text()
 
 
 def test_clients_start_within_the_warm_up(network, tmp_path):
-    run = _run(network, tmp_path / "run", warm_up="2 s", measured="10 s")
+    run = prepared_run(network, tmp_path / "run", warm_up="2 s", measured="10 s")
     assert (run.warm_up_ns, run.duration_ns, run.client_start_window_ns) == (2 * 10**9, 12 * 10**9, 2 * 10**9)
 
 

@@ -29,11 +29,9 @@ def programs(tmp_path, monkeypatch):
         round_trips.cache_clear()
         version_of.cache_clear()
         for name in names:
-            program = tmp_path / name
             answer = answers.get(name) or ANSWERS.get(name, "")
-            executable(
-                program, f"#!/bin/sh\nPATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
-            )
+            script = f"PATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
+            executable(tmp_path / name, f"#!/bin/sh\n{script}")
 
     return install
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared_runs import run_traffic
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import executable, known_options
 from torsweep.config.eras import tor_settings
@@ -30,16 +31,7 @@ def network(*positions: Position, **changes: object) -> Network:
 
 
 def traffic(**changes: object) -> RunTraffic:
-    fields = {
-        "request_bytes": 100,
-        "response_bytes": 50_000,
-        "think_min_ns": 0,
-        "think_max_ns": 0,
-        "streams_per_circuit_isolation": False,
-        "parallel_streams": 1,
-        "timeout_ns": None,
-    }
-    return RunTraffic.model_validate(fields | changes)
+    return run_traffic(**{"request_bytes": 100, "response_bytes": 50_000, **changes})
 
 
 def run_spec(**changes: object) -> RunSpec:

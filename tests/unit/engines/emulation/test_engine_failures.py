@@ -50,8 +50,7 @@ SHUT_DOOR = OPEN_DOOR.replace('250 OK\\n"\n', '515 Authentication failed: no\\n"
 
 @pytest.fixture(autouse=True)
 def on_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nobody waits long, whatever the time of day; hosts are this machine, which needs no rights; other runs
-    of the machine do not matter."""
+    """Nobody waits long, hosts are this machine, and other runs of the machine do not matter."""
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 1.0)
     monkeypatch.setattr(network_module, "wait_s", lambda *of: 0.0)
     monkeypatch.setattr(processes_module, "enter", lambda namespace: None)
@@ -95,32 +94,40 @@ def test_a_tor_that_dies_at_start_is_named_with_its_last_lines_and_nothing_old_i
     assert not old.exists()
 
 
+ASKED = '    if command == "GETINFO"'
+DYING_TOR = OPEN_DOOR.replace(ASKED, f"{ASKED}: raise SystemExit(9)\n{ASKED}")
+DYING_LINKEM = LINKEM.replace("time.sleep(60)", "time.sleep(0.5); raise SystemExit('linkem: no memory left')")
+
+
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("tor", "linkem", "error", "said"),
     [
-        (SLEEP, "authority1: its control port .* does not answer: "),
-        (SHUT_DOOR + CONTROL, "authority1: its control port .* refuses: "),
+        (SLEEP, LINKEM, TorsweepError, "authority1: its control port .* does not answer: "),
+        (SHUT_DOOR + CONTROL, LINKEM, TorsweepError, "authority1: its control port .* refuses: "),
+        # Its control port notices first.
+        (DYING_TOR + CONTROL, LINKEM, ProcessEnded, "authority1 ended with exit code 9; "),
+        (
+            SLEEP,
+            DYING_LINKEM,
+            ProcessEnded,
+            r"linkem ended with exit code 1; .* \| linkem: no memory left",
+        ),
     ],
+    ids=["silent", "shut", "dying tor", "dying linkem"],
 )
-def test_a_control_port_that_takes_no_command_is_named(run_directory, fake_tools, body, said):
-    with pytest.raises(TorsweepError, match=f"^{said}"):
-        run_emulation(run_directory(), fake_tools(body))
-
-
-def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tools):
-    asked = '    if command == "GETINFO"'
-    dying = OPEN_DOOR.replace(asked, f"{asked}: raise SystemExit(9)\n{asked}")
-    with pytest.raises(ProcessEnded, match=r"^authority1 ended with exit code 9; "):
-        run_emulation(run_directory(), fake_tools(dying + CONTROL))
+def test_a_process_that_takes_no_command_or_dies_is_named(
+    run_directory, fake_tools, tor, linkem, error, said
+):
+    with pytest.raises(error, match=f"^{said}"):
+        run_emulation(run_directory(), fake_tools(tor, linkem))
 
 
 def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
     monkeypatch.setattr(engine_module, "READY_LIMIT_S", 6.0)
-    with pytest.raises(
-        NotReady, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
-    ):
+    said = r"^the network was not ready in time: no descriptor came from relay1, relay3$"
+    with pytest.raises(NotReady, match=said):
         run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL))
     assert_no_results(folder)
 
@@ -142,19 +149,12 @@ def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_too
     left = iter([10**9, 0, 0, 0])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, next(left)))
     tools = fake_tools("raise SystemExit(1)")
-    with pytest.raises(
-        OutputError, match=rf"^{re.escape(str(folder))}: No space left on device \(0 kB free\)"
-    ):
+    said = rf"^{re.escape(str(folder))}: No space left on device \(0 kB free\)"
+    with pytest.raises(OutputError, match=said):
         run_emulation(folder, tools)
     assert_no_results(folder)
     with pytest.raises(OutputError, match=r" 0 MB free; the processes may need 2 MB$"):
         run_emulation(folder, tools)
-
-
-def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tools):
-    folder = run_directory(traffic={"bulk": traffic(request_bytes=15)})
-    with pytest.raises(InputError, match=r"traffic\.bulk\.request_bytes: too short .* got 15; accepted: 16"):
-        run_emulation(folder, fake_tools(SLEEP))
 
 
 @pytest.mark.parametrize(("code", "error"), [(1, TorsweepError), (2, InputError), (3, ToolMissing)])
@@ -166,18 +166,11 @@ def test_what_the_link_emulator_cannot_do_is_told_in_its_words(run_directory, fa
     assert raised.value.exit_code == code
 
 
-def test_a_link_emulator_that_dies_on_the_way_is_named(run_directory, fake_tools):
-    dying = LINKEM.replace("time.sleep(60)", "time.sleep(0.5); raise SystemExit('linkem: no memory left')")
-    with pytest.raises(
-        ProcessEnded, match=r"^linkem ended with exit code 1; it last said: .* \| linkem: no memory left \("
-    ):
-        run_emulation(run_directory(), fake_tools(SLEEP, dying))
-
-
-def test_more_hosts_than_files_may_be_open_are_refused(run_directory, fake_tools, monkeypatch):
-    folder = run_directory()
+def test_what_the_engine_cannot_take_is_refused(run_directory, fake_tools, monkeypatch):
+    tools, short = fake_tools(SLEEP), traffic(request_bytes=15)
+    with pytest.raises(InputError, match=r"traffic\.bulk\.request_bytes: too short .* got 15; accepted: 16"):
+        run_emulation(run_directory(traffic={"bulk": short}), tools)
     monkeypatch.setattr(engine_module.resource, "getrlimit", lambda which: (20, 20))
-    with pytest.raises(
-        InputError, match=r"hosts: too many hosts .* got 6; accepted: at most 5, or a higher limit"
-    ):
-        run_emulation(folder, fake_tools(SLEEP))
+    said = r"hosts: too many hosts .* got 6; accepted: at most 5, or a higher limit"
+    with pytest.raises(InputError, match=said):
+        run_emulation(run_directory(), tools)

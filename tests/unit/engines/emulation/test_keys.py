@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.engines.emulation.conftest import GENCERT
 from torsweep.engines.emulation.process_layout import KEPT_S, Identities, ProcessLayout, put_keys
 from torsweep.errors import OutputError, TorsweepError
 
@@ -18,16 +19,13 @@ marker.write_text((marker.read_text() if marker.exists() else "") + "x")
 """
 
 
+UNREADABLE = GENCERT.replace('"A" * 40', '"no"')
+
+
 def put(layout: ProcessLayout, tor) -> Identities:
     for place in layout.places:
         place.data.mkdir(parents=True)
     return put_keys(layout, tor, lambda line: None)
-
-
-def counting(tor):
-    """``tor``, whose gencert notes each time that it is called."""
-    tor.gencert.write_text(tor.gencert.read_text() + ONCE)
-    return tor
 
 
 def test_relays_have_an_identity_and_authorities_two(layout, fake_tor):
@@ -37,7 +35,8 @@ def test_relays_have_an_identity_and_authorities_two(layout, fake_tor):
 
 
 def test_keys_are_made_once_and_anew_before_they_expire(layout, fake_tor, tmp_path):
-    tor = counting(fake_tor(""))
+    tor = fake_tor("")
+    tor.gencert.write_text(tor.gencert.read_text() + ONCE)
     first = put(layout, tor)
     again = replace(layout, folder=tmp_path / "again")
     assert put(again, tor) == first
@@ -49,23 +48,18 @@ def test_keys_are_made_once_and_anew_before_they_expire(layout, fake_tor, tmp_pa
     assert (tor.folder / "bin" / "made").read_text() == "xx"
 
 
-def test_a_gencert_that_leaves_nothing_readable_is_quoted_and_kept_nowhere(layout, fake_tor):
-    tor = fake_tor("")
-    tor.gencert.write_text(tor.gencert.read_text().replace('"A" * 40', '"no"') + "print('odd')\n")
-    with pytest.raises(TorsweepError, match="authority_certificate: tor-gencert wrote no fingerprint"):
-        put(layout, tor)
-    assert not (tor.folder / "keys" / "authority1").exists()
-
-
 @pytest.mark.parametrize(
     ("script", "error", "said"),
     [
         (None, TorsweepError, "tor-gencert: cannot be run: No such file or directory$"),
         ("raise SystemExit('no key')", TorsweepError, "^authority1: tor-gencert failed and said: no key$"),
         ("raise SystemExit('x: No space left on device')", OutputError, r"No space left on device \(.* free"),
+        (UNREADABLE, TorsweepError, "authority_certificate: tor-gencert wrote no fingerprint"),
     ],
 )
-def test_a_gencert_that_fails_or_finds_no_room_is_quoted(layout, fake_tor, script, error, said):
+def test_a_gencert_that_fails_or_finds_no_room_is_quoted_and_kept_nowhere(
+    layout, fake_tor, script, error, said
+):
     tor = fake_tor("")
     if script is None:
         tor.gencert.unlink()
@@ -73,3 +67,4 @@ def test_a_gencert_that_fails_or_finds_no_room_is_quoted(layout, fake_tor, scrip
         tor.gencert.write_text(f"#!{sys.executable}\n{script}\n")
     with pytest.raises(error, match=said):
         put(layout, tor)
+    assert not (tor.folder / "keys" / "authority1").exists()

@@ -75,11 +75,9 @@ def test_clients_of_one_tor_have_a_port_each_and_no_host_of_their_own():
 def test_only_relays_that_are_traced_record_their_cells():
     layout = made(tracing=Tracing(hosts=("relay2",), points=("inbuf", "flush"), sample=3, records=5000))
     traced = options(layout, layout.relays[1])
+    told = {"File": "/runs/relay2/cells.ring", "Points": "inbuf,flush", "Records": "5000", "Sample": "3"}
     assert {name: traced[name] for name in traced if name.startswith("CellTrace")} == {
-        "CellTraceFile": "/runs/relay2/cells.ring",
-        "CellTracePoints": "inbuf,flush",
-        "CellTraceRecords": "5000",
-        "CellTraceSample": "3",
+        f"CellTrace{name}": value for name, value in told.items()
     }
     others = [place for place in layout.places if place.name != "relay2"]
     assert not any(name.startswith("CellTrace") for place in others for name in options(layout, place))
@@ -135,14 +133,8 @@ def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
     hosts = {host["name"]: host for host in document["hosts"]}
     assert list(hosts) == [host.name for host in made_network.hosts]
     assert document["latency_floor_us"] == made_network.latency_floor_us
-    assert hosts["relay2"] == {
-        "name": "relay2",
-        "address": address(1),
-        "place": 1,
-        "access_us": 0,
-        "up_bytes_per_s": 1_000_001,
-        "down_bytes_per_s": 1_000_001,
-    }
+    rates = {"up_bytes_per_s": 1_000_001, "down_bytes_per_s": 1_000_001}
+    assert hosts["relay2"] == {"name": "relay2", "address": address(1), "place": 1, "access_us": 0, **rates}
     assert (hosts["bulk1"]["up_bytes_per_s"], hosts["bulk1"]["down_bytes_per_s"]) == (100_000, 800_000)
     assert hosts["authority1"]["up_bytes_per_s"] == AUTHORITY_LINK_BYTES_PER_S
     assert document["congestion_control"] == "cubic"
@@ -180,41 +172,28 @@ def test_a_client_without_guards_uses_none():
     layout = made()
     client = layout.clients[0]
     assert "UseEntryGuards" not in options(layout, client)
-    kinds = {
-        kind: each.model_copy(update={"keeps_guards": False}) for kind, each in layout.run.traffic.items()
-    }
-    assert options(made(traffic=kinds), client)["UseEntryGuards"] == "0"
+    without = made(traffic={"bulk": traffic(keeps_guards=False)})
+    assert options(without, client)["UseEntryGuards"] == "0"
 
 
-def test_arti_begins_with_guards_that_are_drawn_by_weight(tmp_path: Path) -> None:
+@pytest.mark.parametrize("relays", [POSITIONS, ("guard",) * 3 + ("middle",) * 3 + ("exit",)])
+def test_arti_begins_with_guards_that_are_drawn_by_weight_where_there_is_a_choice(tmp_path, relays) -> None:
     """By itself it would choose among few guards as if they were alike."""
-    relays = ("guard", "guard", "guard", "middle", "middle", "middle", "exit")
     layout = ProcessLayout(run_spec(), network(*relays), tmp_path, Path("/s"))
     for place in (*layout.authorities, *layout.relays):
         (place.data / "keys").mkdir(parents=True)
         (place.data / "keys" / "ed25519_master_id_public_key").write_bytes(bytes([place.node] * 64))
-    numbers = PathChooser(layout.network, layout.network.seed, layout.run.tor.guards)
-    for number, place in enumerate(layout.clients):
-        place.folder.mkdir()
-        layout.write_arti(place, identities(layout))
-        kept = json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"]
-        due = [layout.network.relays[relay] for relay in numbers.guards(number)]
-        assert [guard["id"]["rsa"] for guard in kept] == [
-            f"{layout.network.node_of[relay.name]:040x}" for relay in due
-        ]
-        assert all(guard["confirmed_at"] for guard in kept)
-        assert place.arti_config.is_file()
-
-
-def test_arti_chooses_itself_where_there_is_one_path(tmp_path: Path) -> None:
-    layout = ProcessLayout(run_spec(), network("guard", "middle", "exit"), tmp_path, Path("/s"))
-    for place in (*layout.authorities, *layout.relays):
-        (place.data / "keys").mkdir(parents=True)
-        (place.data / "keys" / "ed25519_master_id_public_key").write_bytes(bytes(64))
     (place,) = layout.clients
     place.folder.mkdir()
     layout.write_arti(place, identities(layout))
-    assert json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"] == []
+    kept = json.loads((place.data / GUARDS_FILE).read_text())["default"]["guards"]
+    due = []
+    if relays != POSITIONS:
+        due = PathChooser(layout.network, layout.network.seed, layout.run.tor.guards).guards(0)
+    # A relay's node is its number, and its fingerprint.
+    assert [guard["id"]["rsa"] for guard in kept] == [f"{relay:040x}" for relay in due]
+    assert all(guard["confirmed_at"] for guard in kept)
+    assert place.arti_config.is_file()
 
 
 def test_every_era_states_every_setting():

@@ -45,18 +45,13 @@ def test_bytes_are_those_of_tors_events_and_time_that_of_its_process(tmp_path):
     samples = meter(tmp_path, os.getpid()).samples
     assert [sample[:3] for sample in samples] == [(1, 2000, 3000), (2, 10, 20), (3, 10, 20)]
     assert all(sample[3] > 0 for sample in samples)
+    assert meter(tmp_path, 2**22 + 1).samples == [], "a process that is gone has no more seconds"
 
 
 def test_a_relay_is_quiet_when_its_last_seconds_were(tmp_path):
     made = meter(tmp_path, os.getpid())
-    assert made.quiet(2, 20)
-    assert not made.quiet(2, 19)
-    assert not made.quiet(3, 20)
-    assert not made.quiet(4, 5000)
-
-
-def test_a_process_that_is_gone_has_no_more_seconds(tmp_path):
-    assert meter(tmp_path, 2**22 + 1).samples == []
+    quiet = {asked: made.quiet(*asked) for asked in ((2, 20), (2, 19), (3, 20), (4, 5000))}
+    assert [asked for asked, found in quiet.items() if found] == [(2, 20)]
 
 
 def test_each_dump_answers_one_question(tmp_path):
@@ -66,7 +61,4 @@ def test_each_dump_answers_one_question(tmp_path):
     assert control.asked == ["SIGNAL DUMP"] * 3
     # The last one has not been answered yet.
     assert made.queued_cells() == list(zip(made.asked_ns, [8, 310], strict=False))
-
-
-def test_a_relay_that_told_nothing_has_no_queues(tmp_path):
-    assert meter(tmp_path, os.getpid(), asked=1).queued_cells() == []
+    assert meter(tmp_path / "silent", os.getpid(), asked=1).queued_cells() == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from torsweep.engines.emulation.pace import Other, busiest, process_times
 
 HZ = os.sysconf("SC_CLK_TCK")
@@ -29,8 +31,20 @@ def put(
     (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(map(str, fields))}\n")
 
 
-def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(tmp_path):
-    before, after = tmp_path / "before", tmp_path / "after"
+@pytest.fixture
+def looks(tmp_path: Path) -> tuple[Path, Path]:
+    """Where processes have their accounts at two moments."""
+    return tmp_path / "before", tmp_path / "after"
+
+
+def between(looks: tuple[Path, Path], *own: int) -> list[Other]:
+    """Who took most in the ten seconds between two looks."""
+    before, after = map(process_times, looks)
+    return busiest(before, after, 10.0, set(own))
+
+
+def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(looks):
+    before, after = looks
     for proc, seconds in ((before, 0.0), (after, 10.0)):
         put(proc, 10, 900 + seconds, name="engine")
         put(proc, 11, seconds, name="tor", session=11)
@@ -41,39 +55,38 @@ def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(tmp_path):
         put(proc, 23, 0.05 * seconds, name="too little for the first three")
         put(proc, 24, 8 * seconds, name="ksoftirqd/0", flags=0x00200000)
     put(after, 25, 9, name="began meanwhile", start=200)
-    assert busiest(process_times(before), process_times(after), 10.0, {10, 11})[:3] == [
+    assert between(looks, 10, 11)[:3] == [
         Other("began meanwhile", 25, 0.9),
         Other("half (a) core", 20, 0.5),
         Other("a fifth", 21, 0.2),
     ]
 
 
-def test_a_parent_answers_for_children_that_ended_but_not_for_what_they_did_before(tmp_path):
+def test_a_parent_answers_for_children_that_ended_but_not_for_what_they_did_before(looks):
     """A build: each compiler lives shorter than the time between two looks."""
-    before, after = tmp_path / "before", tmp_path / "after"
+    before, after = looks
     put(before, 30, 1.0, 100.0, name="make")
     put(before, 31, 3_600.0, name="cc1", parent=30)
     put(after, 30, 1.0, 100.0 + 3_604.0 + 14.0, name="make")
-    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("make", 30, 1.8)]
+    assert between(looks) == [Other("make", 30, 1.8)]
 
 
-def test_the_account_of_a_tree_that_ended_goes_to_the_process_above_it(tmp_path):
+def test_the_account_of_a_tree_that_ended_goes_to_the_process_above_it(looks):
     """Another run of the pipeline: its engine has reaped its tors, and the pipeline the engine."""
-    before, after = tmp_path / "before", tmp_path / "after"
+    before, after = looks
     put(before, 60, 1.0, name="snakemake")
     put(before, 61, 20.0, name="torsweep", parent=60)
     put(before, 62, 300.0, name="tor", parent=61)
     put(after, 60, 1.0, 20.0 + 300.0 + 5.0, name="snakemake")
-    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("snakemake", 60, 0.5)]
+    assert between(looks) == [Other("snakemake", 60, 0.5)]
 
 
-def test_a_pid_that_is_used_again_is_another_process(tmp_path):
-    before, after = tmp_path / "before", tmp_path / "after"
+def test_a_pid_that_is_used_again_is_another_process(looks):
+    before, after = looks
     put(before, 40, 50.0, name="old", start=1)
     put(after, 40, 2.0, name="new", start=2)
-    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("new", 40, 0.2)]
+    assert between(looks) == [Other("new", 40, 0.2)]
 
 
 def test_this_process_is_found():
-    mine = [pid for pid, _ in process_times(Path("/proc")) if pid == os.getpid()]
-    assert mine == [os.getpid()]
+    assert os.getpid() in {pid for pid, _ in process_times(Path("/proc"))}

@@ -59,10 +59,8 @@ def followed(folder: Path, one: HostProgram, seconds: float) -> RunningPrograms:
 
 
 def test_a_program_works_in_a_folder_of_its_host_from_one_time_to_another(tmp_path: Path):
-    one = program(
-        ["sh", "-c", "echo said; pwd >here.txt; sleep 60"], begin_ns=TENTH_NS, until_ns=8 * TENTH_NS
-    )
-    followed(tmp_path, one, 1.5)
+    times = {"begin_ns": TENTH_NS, "until_ns": 8 * TENTH_NS}
+    followed(tmp_path, program(["sh", "-c", "echo said; pwd >here.txt; sleep 60"], **times), 1.5)
     assert (tmp_path / "web1/here.txt").read_text().strip() == str(tmp_path / "web1")
     assert (tmp_path / "web1/web1-1.log").read_text() == "said\n"
 
@@ -80,9 +78,8 @@ def test_a_program_that_fails_ends_the_run_with_its_last_words(tmp_path: Path, d
 
 
 def test_a_program_that_writes_without_end_ends_the_run(tmp_path: Path):
-    with pytest.raises(
-        TorsweepError, match=r"web1-1: .* bytes of files to keep, more than keeps_most, 100 B"
-    ):
+    said = r"web1-1: .* bytes of files to keep, more than keeps_most, 100 B"
+    with pytest.raises(TorsweepError, match=said):
         followed(tmp_path, program(["sh", "-c", "while :; do echo more >>much.txt; done"]), 5)
 
 
@@ -93,15 +90,11 @@ def test_a_host_of_its_own_has_a_tor_where_it_asks_for_one():
     )
     one = program(["true"]).does.model_copy(update={"hosts": ("program1", "program2", "web1")})
     run = run_spec(programs=RunPrograms(programs=(one,), hosts=hosts))
-    layout = ProcessLayout(
-        run, network(*POSITIONS).model_copy(update={"program_hosts": hosts}), Path("/runs"), Path("/s")
-    )
+    with_hosts = network(*POSITIONS).model_copy(update={"program_hosts": hosts})
+    layout = ProcessLayout(run, with_hosts, Path("/runs"), Path("/s"))
     (place,) = layout.own_tors
-    authorities = [each.name for each in layout.authorities]
-    names = [each.name for each in layout.relays] + authorities
-    text = layout.torrc(
-        place, Identities(dict.fromkeys(names, "A" * 40), dict.fromkeys(authorities, "F" * 40))
-    )
+    names = ("authority1", "relay1", "relay2", "relay3")
+    text = layout.torrc(place, Identities(dict.fromkeys(names, "A" * 40), {"authority1": "F" * 40}))
     assert {"SocksPort 9150", "ControlPort 9151", f"EntryNodes {'A' * 40}"} <= set(text.splitlines())
     assert place not in layout.places
 

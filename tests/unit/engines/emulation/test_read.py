@@ -33,33 +33,22 @@ def download(number: int, **changes: object) -> Download:
 
 
 def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
-    complete = download(
-        2,
-        socks_reply_ns=ZERO + 3_000_000,
-        command_ns=ZERO + 3_000_000,
-        first_byte_ns=ZERO + 4_500_000,
-        half_ns=ZERO + 5_000_000,
-        most_ns=ZERO + 6_000_000,
-        last_byte_ns=ZERO + 9_000_000,
-        latest_byte_ns=ZERO + 9_000_000,
-        got=1_000,
-        outcome="complete",
-        circuit=1,
-    )
+    moments_us = {"socks_reply": 3_000, "command": 3_000, "first_byte": 4_500, "half": 5_000, "most": 6_000}
+    moments_us |= {"last_byte": 9_000, "latest_byte": 9_000}
+    moments = {f"{name}_ns": ZERO + 1_000 * moment for name, moment in moments_us.items()}
+    complete = download(2, got=1_000, outcome="complete", circuit=1, **moments)
     frame = validate(streams_frame([complete, download(1)], ZERO), STREAMS, tmp_path)
     first, second = frame.to_dicts()
-    assert (first["stream"], second["stream"]) == (1, 2)
-    assert second["start_us"] == 1_000
-    assert second["socks_reply_us"] == second["command_us"] == 2_000
-    assert (second["first_byte_us"], second["first_byte_after_command_us"]) == (3_500, 1_500)
-    assert (second["half_us"], second["most_us"]) == (4_000, 5_000)
-    assert second["latest_byte_us"] == second["last_byte_us"]
-    assert (second["last_byte_us"], second["last_byte_after_command_us"]) == (8_000, 6_000)
+    assert (first["stream"], second["stream"], second["start_us"]) == (1, 2, 1_000)
+    assert {name: second[f"{name}_us"] for name in moments_us} == {
+        name: moment - 1_000 for name, moment in moments_us.items()
+    }
+    assert second["first_byte_after_command_us"] == 1_500
+    assert second["last_byte_after_command_us"] == 6_000
     assert second["observed_us"] == 8_000
     assert first["outcome"] == "unfinished"
-    assert first["first_byte_us"] is None
-    assert first["first_byte_after_command_us"] is None
-    assert first["latest_byte_us"] is None
+    for name in ("first_byte_us", "first_byte_after_command_us", "latest_byte_us"):
+        assert first[name] is None
 
 
 @pytest.mark.parametrize("outcome", ["unfinished", "failed", "timeout"])
@@ -123,8 +112,10 @@ def test_circuits_have_their_times_from_the_runs_start_and_their_streams(tmp_pat
         CircuitSeen(5, "GENERAL", None, ZERO - 9_000, ZERO - 2_000, None, ZERO + 1_000, "DESTROYED"),
         CircuitSeen(6, "GENERAL", None, ZERO + 1_000, None, None, ZERO + 2_000, "TIMEOUT"),
     ]
+    seen[0].conflux |= {"conflux_set": "AB", "round_trip_us": "81234"}
     frame = circuits_frame({"bulk1": seen}, [download(1, circuit=9), download(2, circuit=9)], ZERO)
     validate(frame, CIRCUITS, tmp_path)
+    assert frame.select("conflux_set", "round_trip_us").rows() == [(None, None)] * 2 + [("AB", 81234)]
     times = ("launched_us", "built_us", "first_use_us", "closed_us")
     assert frame.select("circuit", *times, "close_reason", "streams").rows() == [
         (5, -9, -2, None, 1, "DESTROYED", 0),

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import rights as module
-from torsweep.engines.emulation.rights import (
-    HostRights,
-    become_able,
-    cores_claimed,
-    host_rights,
-    processors_awake,
-    session_first,
-)
+from torsweep.engines.emulation.rights import HostRights, become_able, cores_claimed, host_rights
 from torsweep.errors import ToolMissing
 
 
@@ -120,22 +113,22 @@ def test_a_run_goes_on_when_the_cores_are_free_again(tmp_path, monkeypatch):
 
 def test_a_session_comes_first_for_a_run_where_the_user_may(tmp_path):
     group = tmp_path / "autogroup"
-    with session_first(group):
+    with module.session_first(group):
         assert not group.exists()
     group.touch()
-    with session_first(group):
+    with module.session_first(group):
         assert group.read_text() == ""
     group.write_text("/autogroup-12 nice 0\n")
-    with session_first(group):
+    with module.session_first(group):
         assert group.read_text() == "-10"
     assert group.read_text() == "0"
 
 
 def test_processors_are_kept_awake_where_the_user_may(tmp_path):
     device = tmp_path / "cpu_dma_latency"
-    with processors_awake(device) as awake:
+    with module.processors_awake(device) as awake:
         assert not awake
     device.touch()
-    with processors_awake(device) as awake:
+    with module.processors_awake(device) as awake:
         assert awake
         assert device.read_bytes() == bytes(4)  # 0 µs, as an int32

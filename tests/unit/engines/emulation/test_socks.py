@@ -13,11 +13,7 @@ WELCOME = [b"\x05\x02", b"\x01\x00"]
 
 
 def talk(
-    tmp_path: Path,
-    *answers: bytes,
-    after: bytes = b"",
-    name: str = "17",
-    address: str = "11.0.1.2",
+    tmp_path: Path, *answers: bytes, after: bytes = b"", address: str = "11.0.1.2"
 ) -> tuple[bytes, bytes]:
     """Connect to a port that gives ``answers``; what it heard, and the first bytes of the stream."""
     heard = b""
@@ -32,7 +28,7 @@ def talk(
 
     async def run() -> tuple[bytes, bytes]:
         server = await asyncio.start_unix_server(serve, tmp_path / "socks")
-        connection = await connect(tmp_path / "socks", address, 80, name)
+        connection = await connect(tmp_path / "socks", address, 80, "17")
         data = await asyncio.get_running_loop().sock_recv(connection, 100)
         connection.close()
         server.close()

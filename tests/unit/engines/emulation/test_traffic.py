@@ -27,6 +27,7 @@ from torsweep.engines.emulation.process_layout import ProcessLayout
 
 SECOND_NS = 10**9
 PAUSED = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
+LONG_PAUSES = dict.fromkeys(PAUSED, 86_400 * SECOND_NS)
 
 
 class FakeFollower:
@@ -106,12 +107,8 @@ def play(
 
 
 def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_path):
-    follower = FakeFollower()
-    started = time.monotonic()
-    day_ns = 86_400 * SECOND_NS
-    downloads = play(
-        tmp_path, follower, 60 * SECOND_NS, parallel_streams=9, think_min_ns=day_ns, think_max_ns=day_ns
-    )()
+    follower, started = FakeFollower(), time.monotonic()
+    downloads = play(tmp_path, follower, 60 * SECOND_NS, parallel_streams=9, **LONG_PAUSES)()
     assert time.monotonic() - started < 50, "waited for pauses that end after the run"
     assert follower.opened == list(range(1, 10))
     assert [download.number for download in downloads] == list(range(1, 10))
@@ -123,9 +120,8 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_p
 
 
 def test_a_page_is_its_first_object_then_chains_of_the_others(tmp_path):
-    follower, day_ns = FakeFollower(), 86_400 * SECOND_NS
-    page = {"page_objects": ((0, 6), (1_000_000, 6)), "parallel_streams": 2}
-    downloads = play(tmp_path, follower, 60 * SECOND_NS, think_min_ns=day_ns, think_max_ns=day_ns, **page)()
+    page = {"page_objects": ((0, 6), (1_000_000, 6)), "parallel_streams": 2, **LONG_PAUSES}
+    downloads = play(tmp_path, FakeFollower(), 60 * SECOND_NS, **page)()
     by_number = {download.number - PAGE: download for download in downloads}
     assert sorted(by_number) == [1, 2, 3, 4, 5, 6]
     assert {download.outcome for download in downloads} == {"complete"}
@@ -153,27 +149,20 @@ def test_what_the_end_cuts_off_is_unfinished(tmp_path):
     assert download.end_ns - download.start_ns <= SECOND_NS
 
 
-def test_a_client_that_nobody_serves_is_a_failure(tmp_path):
-    (download,) = play(tmp_path, FakeFollower(), deaf=True, **PAUSED)()
-    assert download.outcome == "failed"
-    assert "No such file" in download.error
-
-
-def test_a_refusal_is_a_failure_with_tors_reason(tmp_path):
-    (download,) = play(tmp_path, FakeFollower(), **PAUSED)(refusing=True)
-    assert (download.outcome, download.error) == ("failed", "stream failed: TIMEOUT")
-    assert download.socks_reply_ns is None
-
-
-def test_a_stream_closed_too_soon_is_a_failure(tmp_path):
-    (download,) = play(tmp_path, FakeFollower(), **PAUSED)(answered=700)
-    assert (download.outcome, download.got) == ("failed", 700)
-    assert download.error == "the stream was closed before its end"
-
-
-def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
-    (download,) = play(tmp_path, FakeFollower(), timeout_ns=SECOND_NS // 4, **PAUSED)(answered=0)
-    assert (download.outcome, download.error) == ("timeout", "time limit")
+@pytest.mark.parametrize(
+    ("client", "tor", "outcome", "got", "error"),
+    [
+        ({"deaf": True}, {}, "failed", 0, "No such file"),
+        ({}, {"refusing": True}, "failed", 0, "stream failed: TIMEOUT"),
+        ({}, {"answered": 700}, "failed", 700, "the stream was closed before its end"),
+        ({"timeout_ns": SECOND_NS // 4}, {"answered": 0}, "timeout", 0, "time limit"),
+    ],
+)
+def test_what_went_wrong_is_an_outcome_with_its_reason(tmp_path, client, tor, outcome, got, error):
+    (download,) = play(tmp_path, FakeFollower(), **client, **PAUSED)(**tor)
+    assert (download.outcome, download.got) == (outcome, got)
+    assert error in download.error
+    assert (download.socks_reply_ns is None) == ("answered" not in tor)
 
 
 def test_points_of_progress_keep_their_distance():

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.prepared_runs import prepared_run
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import executable, stand_in_tor
-from torsweep.config.experiment import load_experiment
 from torsweep.engines.host_files import Identities
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.prepare import build_run
-from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
@@ -42,11 +40,8 @@ def run_directory(tmp_path: Path, network: Network, rtt_us: NDArray[np.int32]) -
     """A prepared run of the refill sweep's baseline on the network."""
     folder = tmp_path / "run"
     write_network(network, rtt_us, tmp_path / "network")
-    experiment = load_experiment("refill_sweep", {})
-    variant = experiment.variant("")
-    settings = run_settings(experiment, "shadow", "2012", variant)
     own_folder(folder, RUN_FOLDER)
-    build_run(settings, variant, tmp_path / "network", folder).write(folder)
+    prepared_run(tmp_path / "network", folder, engine="shadow").write(folder)
     return folder
 
 

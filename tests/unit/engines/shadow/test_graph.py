@@ -43,16 +43,12 @@ def test_hosts_alike_share_a_node(network, rtt_us):
     """The servers, and two of three clients, are at one place; the third has an access delay of its own."""
     web, late, bulk = network.clients
     alike = {"place": 3}
-    moved = network.model_copy(
-        update={
-            "clients": (
-                web.model_copy(update=alike),
-                late.model_copy(update=alike | {"access_us": 6_000}),
-                bulk.model_copy(update=alike),
-            ),
-            "servers": tuple(server.model_copy(update=alike) for server in network.servers),
-        }
-    )
+    late = late.model_copy(update={"access_us": 6_000})
+    moved = {
+        kind: tuple(host.model_copy(update=alike) for host in hosts)
+        for kind, hosts in (("clients", (web, late, bulk)), ("servers", network.servers))
+    }
+    moved = network.model_copy(update=moved)
     rtt_us[3, 3] = 8_000
     nodes = shared_nodes(moved)
     assert nodes.of_host == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 10, 10]

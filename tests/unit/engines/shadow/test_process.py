@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -15,6 +14,14 @@ from torsweep.engines.shadow.simulate import ShadowSimulation
 from torsweep.errors import TorsweepError
 
 SIMULATION = ShadowSimulation({}, stop_ns=1, seed=1)
+PARENT = """
+import sys
+from pathlib import Path
+from torsweep.engines.shadow.process import shadow_process
+with shadow_process(Path(sys.argv[1]), Path(sys.argv[2])) as process:
+    for line in process.lines():
+        print(line, flush=True)
+"""
 
 
 def test_lines_of_standard_error_are_handed_on_and_output_is_kept(tmp_path, program):
@@ -54,24 +61,11 @@ def test_what_shadow_started_ends_with_the_block(tmp_path, program):
 
 def test_shadow_ends_when_the_one_who_started_it_is_killed(tmp_path, program):
     shadow = program("echo $$ >&2; exec sleep 60")
-    parent = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from pathlib import Path\n"
-            "from torsweep.engines.shadow.process import shadow_process\n"
-            f"with shadow_process(Path({str(shadow)!r}), Path({str(tmp_path)!r})) as process:\n"
-            "    for line in process.lines():\n"
-            "        print(line, flush=True)\n",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert parent.stdout is not None
-    pid = int(next(line for line in parent.stdout if line.strip()))
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    parent.stdout.close()
+    command = [sys.executable, "-c", PARENT, str(shadow), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(next(line for line in parent.stdout if line.strip()))
+        parent.kill()
     wait_until(lambda: gone(pid))
 
 

@@ -1,11 +1,13 @@
-"""Programs in shadow.yaml: hosts and processes of their own beside those of the network, which stay as they
-are."""
+"""Programs in shadow.yaml: hosts and processes beside those of the network, which stay as they are."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from torsweep.config.shadow_options import ShadowOptions
 from torsweep.config.tracing import Tracing
@@ -27,35 +29,37 @@ def own(name, place, torrc=None):
     return ProgramHost(name=name, place=place, access_us=7, torrc=torrc, **link)
 
 
-def written(run, network, rtt_us, keys, tools, folder: Path) -> dict[str, str]:
-    """What :func:`write_directory` writes, by file."""
-    write_directory(run, network, network.latencies(rtt_us), keys, tools, ShadowSettings(), folder)
-    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+@pytest.fixture
+def written(run, network, rtt_us, keys, tools, tmp_path) -> Callable[..., dict[str, str]]:
+    """What :func:`write_directory` writes, by file, of the run with changes."""
+
+    def write(network=network, **changes: object) -> dict[str, str]:
+        folder, asked = tmp_path / "run" / "shadow", run.model_copy(update=changes)
+        write_directory(asked, network, network.latencies(rtt_us), keys, tools, ShadowSettings(), folder)
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        return {str(file.relative_to(folder)): file.read_text() for file in files}
+
+    return write
 
 
-def test_hosts_of_programs_come_beside_hosts_that_stay_byte_for_byte(
-    run, network, rtt_us, keys, tools, tmp_path
-):
-    folder = tmp_path / "run" / "shadow"
-    without = written(run, network, rtt_us, keys, tools, folder)
+def test_hosts_of_programs_come_beside_hosts_that_stay_byte_for_byte(written, network, keys):
+    without = written()
     hosts = (own("program1", 0), own("program2", 1, {"EntryNodes": "{fingerprint:relay3}"}))
+    times = {"begin_ns": 5 * SECOND_NS, "until_ns": 9 * SECOND_NS}
     programs = (
-        program(
-            ["sleep", "{number}"], ("program1", "program2"), begin_ns=5 * SECOND_NS, until_ns=9 * SECOND_NS
-        ),
+        program(["sleep", "{number}"], ("program1", "program2"), **times),
         program(["true"], ("program2",), ends=True),
     )
-    of_run = run.model_copy(update={"programs": RunPrograms(programs=programs, hosts=hosts)})
     of_network = network.model_copy(update={"program_hosts": hosts})
-    beside = written(of_run, of_network, rtt_us, keys, tools, folder)
+    beside = written(of_network, programs=RunPrograms(programs=programs, hosts=hosts))
     plain, flooded = (json.loads(each["shadow.yaml"]) for each in (without, beside))
     added = {name: flooded["hosts"].pop(name) for name in ("program1", "program2")}
     assert flooded == plain
     assert beside["graph.gml"].startswith(without["graph.gml"].partition("  edge")[0])
-    own_files = {"shadow.yaml", "graph.gml", "template/hosts/program2/torrc"}
-    assert {name: text for name, text in beside.items() if name not in own_files} == {
-        name: text for name, text in without.items() if name not in own_files
-    }
+    torrc = beside.pop("template/hosts/program2/torrc")
+    for files in (beside, without):
+        del files["shadow.yaml"], files["graph.gml"]
+    assert beside == without
     (sleep,) = added["program1"]["processes"]
     assert (sleep["path"], sleep["args"]) == (shutil.which("sleep"), ["1"])
     assert sleep["start_time"] == f"{BOOTSTRAP_NS + 5 * SECOND_NS} ns"
@@ -63,24 +67,13 @@ def test_hosts_of_programs_come_beside_hosts_that_stay_byte_for_byte(
     assert sleep["expected_final_state"] == {"signaled": "SIGTERM"}
     tor, _, true = added["program2"]["processes"]
     assert (Path(tor["path"]).name, true["expected_final_state"]) == ("tor", {"exited": 0})
-    lines = beside["template/hosts/program2/torrc"].splitlines()
-    assert {"SocksPort 9150", "ControlPort 9151", f"EntryNodes {keys.identities.relays['relay3']}"} <= set(
-        lines
-    )
+    lines = {"SocksPort 9150", "ControlPort 9151", f"EntryNodes {keys.identities.relays['relay3']}"}
+    assert lines <= set(torrc.splitlines())
 
 
-def test_a_program_beside_a_client_gets_ports_in_the_torrc_of_that_client_alone(
-    run, network, rtt_us, keys, tools, tmp_path
-):
+def test_a_program_beside_a_client_gets_ports_in_the_torrc_of_that_client_alone(written):
     programs = RunPrograms(programs=(program(["true", "{socks_port}"], ("web2",)),))
-    texts = written(
-        run.model_copy(update={"programs": programs}),
-        network,
-        rtt_us,
-        keys,
-        tools,
-        tmp_path / "run" / "shadow",
-    )
+    texts = written(programs=programs)
     hosts = json.loads(texts["shadow.yaml"])["hosts"]
     torrcs = {
         name: texts[f"shared/{Path(hosts[name]['processes'][0]['args'][1]).name}"]
@@ -89,23 +82,14 @@ def test_a_program_beside_a_client_gets_ports_in_the_torrc_of_that_client_alone(
     assert "SocksPort 9150" in torrcs["web2"].splitlines()
     assert "9150" not in torrcs["web1"]
     assert torrcs["web1"].splitlines() == [line for line in torrcs["web2"].splitlines() if "91" not in line]
-    assert [Path(one["path"]).name for one in hosts["web2"]["processes"]] == [
-        "tor",
-        "oniontrace",
-        "tgen",
-        "true",
-    ]
+    names = [Path(one["path"]).name for one in hosts["web2"]["processes"]]
+    assert names == ["tor", "oniontrace", "tgen", "true"]
 
 
-def test_packets_and_options_of_shadow_are_asked_for_at_the_hosts_named(
-    run, network, rtt_us, keys, tools, tmp_path
-):
-    host = network.servers[0].name
-    asked = {
-        "tracing": Tracing(packets=(host,)),
-        "shadow": ShadowOptions(general={"log_level": "info"}, hosts={host: {"pcap_capture_size": "64 B"}}),
-    }
-    files = written(run.model_copy(update=asked), network, rtt_us, keys, tools, tmp_path / "run" / "shadow")
+def test_packets_and_options_of_shadow_are_asked_for_at_the_hosts_named(written):
+    host = "server1"
+    options = ShadowOptions(general={"log_level": "info"}, hosts={host: {"pcap_capture_size": "64 B"}})
+    files = written(tracing=Tracing(packets=(host,)), shadow=options)
     document = json.loads(files["shadow.yaml"])
     options = {name: each["host_options"] for name, each in document["hosts"].items() if each["host_options"]}
     assert options == {host: {"pcap_enabled": True, "pcap_capture_size": "64 B"}}

@@ -22,6 +22,7 @@ from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
+from torsweep.storage import write_text
 
 
 def _say(_: str) -> None:
@@ -43,9 +44,8 @@ def test_without_shadow_a_run_says_how_to_get_it(run_directory, monkeypatch, tmp
 def test_a_network_that_has_changed_since_is_refused(run_directory, tools, tmp_path):
     file = tmp_path / "network" / "network.json"
     file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
-    with pytest.raises(
-        InputError, match=r"network\.json: is not the network that run.json was .* prepare the run"
-    ):
+    said = r"network\.json: is not the network that run.json was .* prepare the run"
+    with pytest.raises(InputError, match=said):
         run.write_run_directory(run_directory, ShadowSettings(), tools, _say)
 
 
@@ -66,16 +66,10 @@ def test_rates_that_are_mixed_up_are_refused(tools):
 
 def test_the_preflight_of_a_version_is_kept(tools, tmp_path, monkeypatch):
     measured = {"down": 0.95 * shadow_tools.DOWN_BYTES_PER_S, "up": 0.95 * shadow_tools.UP_BYTES_PER_S}
-    calls = []
-
-    def measure(_: ShadowTools) -> dict[str, float]:
-        calls.append(1)
-        return measured
-
-    monkeypatch.setattr(shadow_tools, "measure_rates", measure)
+    measurements = iter([measured])
+    monkeypatch.setattr(shadow_tools, "measure_rates", lambda _: next(measurements))
     for _ in range(2):
         assert shadow_tools.require_preflight(tools, _say, tmp_path / "kept") == measured
-    assert len(calls) == 1
 
 
 def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools):
@@ -161,8 +155,7 @@ ARTI = """2000-01-01T00:01:15.000Z  INFO arti::subcommands::proxy: Starting Arti
 def test_a_start_ends_when_the_client_can_build_circuits(tmp_path: Path) -> None:
     logs = {"web1/tor.1000.stdout": TOR, "web2/arti.1000.stderr": ARTI, "web3/tor.1000.stdout": TOR[:60]}
     for name, text in logs.items():
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(f"{text.rstrip()}\n")
+        write_text(tmp_path / name, f"{text.rstrip()}\n")
     assert read_starts(tmp_path, ["web1", "web2", "web3", "web4"]) == {"web1": 2_250_000, "web2": 564_000}
 
 
@@ -175,12 +168,9 @@ def test_memory_of_a_process_group_is_found() -> None:
 
 def test_logs_are_compressed_and_what_can_be_made_again_goes(tmp_path: Path) -> None:
     host = tmp_path / "data/hosts/web1"
-    (host / "keys").mkdir(parents=True)
-    (host / "keys" / "secret").write_text("x")
-    (host / "cached-certs").write_text("x")
-    (host / "tor.1000.stdout").write_text("a line\n" * 100)
-    (host / "tor.1000.stderr").write_text("")
-    (host / "tgen.graphml").write_text("<graphml/>")
+    logs = {"tor.1000.stdout": "a line\n" * 100, "tor.1000.stderr": "", "tgen.graphml": "<graphml/>"}
+    for name, text in {"keys/secret": "x", "cached-certs": "x", **logs}.items():
+        write_text(host / name, text)
     (tmp_path / "template").mkdir()
     (tmp_path / "graph.gml").write_text("graph")
     compress_logs(tmp_path)
@@ -191,8 +181,7 @@ def test_logs_are_compressed_and_what_can_be_made_again_goes(tmp_path: Path) -> 
 
 def test_compression_that_was_interrupted_goes_on_from_the_plain_log(tmp_path: Path) -> None:
     host = tmp_path / "data/hosts/web1"
-    host.mkdir(parents=True)
-    (host / "tor.1000.stdout").write_text("whole\n")
+    write_text(host / "tor.1000.stdout", "whole\n")
     (host / "tor.1000.stdout.gz").write_bytes(b"half")
     done = gzip.compress(b"done\n")
     (host / "tgen.1001.stdout.gz").write_bytes(done)

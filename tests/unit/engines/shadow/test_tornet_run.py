@@ -84,12 +84,17 @@ def test_nothing_changes_but_programs_seed_and_end(given_run, tornet, tmp_path, 
                 assert (folder / copy / file.relative_to(tornet / part)).read_bytes() == file.read_bytes()
 
 
+def with_kist(run: RunSpec, *hosts: str) -> RunSpec:
+    lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=hosts)
+    return run.model_copy(update={"given": UserOptions(torrc=(lines,))})
+
+
 def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(given_run, tmp_path, tools):
-    lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit", "markovclient1exit"))
-    folder, _ = written(given_run.model_copy(update={"given": UserOptions(torrc=(lines,))}), tmp_path, tools)
+    hosts = {"relay2exit", "markovclient1exit"}
+    folder, _ = written(with_kist(given_run, *hosts), tmp_path, tools)
     torrcs = {file.parent.name: file.read_text() for file in (folder / TEMPLATE).glob("*/torrc")}
     told = {host for host, text in torrcs.items() if text.endswith("\nKISTSchedRunInterval 1 msec\n")}
-    assert told == {"relay2exit", "markovclient1exit"}
+    assert told == hosts
     assert not any("KIST" in text for host, text in torrcs.items() if host not in told)
 
 
@@ -98,8 +103,7 @@ def test_a_file_that_is_a_link_is_not_written_through(given_run, tornet, tmp_pat
     own = torrc.rename(tmp_path / "own.torrc")
     torrc.symlink_to(own)
     before = own.read_bytes()
-    lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit",))
-    folder, _ = written(given_run.model_copy(update={"given": UserOptions(torrc=(lines,))}), tmp_path, tools)
+    folder, _ = written(with_kist(given_run, "relay2exit"), tmp_path, tools)
     assert "KIST" in (folder / TEMPLATE / "relay2exit/torrc").read_text()
     assert own.read_bytes() == before
 

@@ -8,7 +8,7 @@ import networkx as nx
 
 from torsweep.config.traffic import MEASURING_TRAFFIC
 from torsweep.engines.draws import MOST_DOWNLOADS, pause_ns, response_bytes, server_index
-from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.tgen import read_graphs
 from torsweep.engines.shadow.traffic import User, client_graph, server_graph
@@ -39,14 +39,11 @@ def _with(run: RunSpec, kind: str, **changes: object) -> RunSpec:
 
 def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(run, network):
     vertices, arrows = _graph(run, network, "web", 1)
-    assert arrows["start"] == ["stream1"]
-    assert arrows["stream1"] == ["pause1"]
-    assert arrows["pause1"] == ["stream2"]
+    assert [arrows[name] for name in ("start", "stream1", "pause1")] == [["stream1"], ["pause1"], ["stream2"]]
     pause = pause_ns(run.traffic["web"], 7, 1, 1)
     assert vertices["pause1"]["time"] == f"{pause // 1000} microseconds"
     assert vertices["stream1"]["peers"] == f"server{server_index(7, 1, 1, 2) + 1}:80"
-    assert vertices["start"]["sendsize"] == "400 bytes"
-    assert vertices["start"]["recvsize"] == "307200 bytes"
+    assert vertices["start"].items() >= {"sendsize": "400 bytes", "recvsize": "307200 bytes"}.items()
 
 
 def test_sizes_from_a_table_are_those_of_each_download(run, network, tmp_path):
@@ -54,9 +51,7 @@ def test_sizes_from_a_table_are_those_of_each_download(run, network, tmp_path):
     graph = client_graph(drawing, [User(1, "client")], "web", _names(network))
     vertices, _ = _parse(graph)
     sizes = [response_bytes(drawing.traffic["web"], 7, 1, number) for number in (1, 2)]
-    assert [vertices[f"stream{number}"]["recvsize"] for number in (1, 2)] == [
-        f"{size} bytes" for size in sizes
-    ]
+    assert [vertices[f"stream{n + 1}"]["recvsize"] for n in (0, 1)] == [f"{size} bytes" for size in sizes]
     file = tmp_path / "tgen.graphml"
     file.write_text(graph)
     assert read_graphs([Log("web2", file)]).downloads["bytes_wanted"].to_list()[:2] == sizes
@@ -67,21 +62,14 @@ def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(run, 
     pages = _with(run, "web", **whole, parallel_streams=2)
     web = pages.traffic["web"]
     vertices, arrows = _graph(pages, network, "web", 1)
-    assert arrows["start"] == ["stream1-1"]
-    assert sorted(arrows["stream1-1"]) == ["stream1-2", "stream1-3"]
-    assert [arrows[f"stream1-{which}"] for which in (2, 3, 4)] == [
-        ["stream1-4"],
-        ["stream1-5"],
-        ["stream1-6"],
-    ]
-    assert arrows["stream1-5"] == arrows["stream1-6"] == ["pause1all"]
-    assert arrows["pause1all"] == ["pause1"]
-    assert arrows["pause1"] == ["stream2-1"]
+    page = {"start": ["stream1-1"], "stream1-1": ["stream1-2", "stream1-3"]}
+    page |= {f"stream1-{which}": [f"stream1-{which + 2}"] for which in (2, 3, 4)}
+    page |= {"stream1-5": ["pause1all"], "stream1-6": ["pause1all"]}
+    page |= {"pause1all": ["pause1"], "pause1": ["stream2-1"]}
+    assert {name: sorted(arrows[name]) for name in page} == page
     assert vertices["pause1all"] == {}
     assert vertices["pause1"]["time"] == f"{pause_ns(web, 7, 1, 1) // 1000} microseconds"
-    assert {vertices[f"stream1-{which}"]["peers"] for which in range(1, 7)} == {
-        vertices["stream1-1"]["peers"]
-    }
+    assert len({vertices[f"stream1-{which}"]["peers"] for which in range(1, 7)}) == 1
     alone = _with(run, "web", page_objects=((0, 1), (1_000_000, 1)), parallel_streams=2)
     _, arrows = _graph(alone, network, "web", 1)
     assert arrows["stream1-1"] == ["pause1all"]
@@ -101,21 +89,15 @@ def test_a_bulk_client_has_no_pauses_and_begins_anew(run, network):
 
 
 def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run, network):
-    vertices, _ = _graph(run, network)
-    start = vertices["start"]
+    start = _graph(run, network)[0]["start"]
     assert (start["timeout"], start["stallout"], start["heartbeat"]) == ("0 microseconds", "0", "0")
-    limited = _with(run, "web", timeout_ns=5_000_000_000)
-    vertices, _ = _graph(limited, network)
+    start = _graph(_with(run, "web", timeout_ns=5_000_000_000), network)[0]["start"]
     # TGen looks at the limit when it beats.
-    assert (vertices["start"]["timeout"], vertices["start"]["heartbeat"]) == (
-        "5000000 microseconds",
-        "1 second",
-    )
+    assert (start["timeout"], start["heartbeat"]) == ("5000000 microseconds", "1 second")
 
 
 def test_parallel_chains_take_turns_at_the_numbers(run, network):
-    parallel = _with(run, "bulk", parallel_streams=3)
-    _, arrows = _graph(parallel, network, "bulk", 2)
+    _, arrows = _graph(_with(run, "bulk", parallel_streams=3), network, "bulk", 2)
     assert arrows["start"] == ["stream1", "stream2", "stream3"]
     assert arrows["stream1"] == ["stream4"]
 
@@ -127,15 +109,6 @@ def test_isolated_streams_each_have_a_name_of_their_own(run, network):
     assert len(names) == len(set(names)) == sum(name.startswith("stream") for name in vertices)
 
 
-def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run, network):
-    def level(asked: RunSpec) -> str:
-        return _graph(asked, network)[0]["start"]["loglevel"]
-
-    tables = run.tables.model_copy(update={"progress": True})
-    assert level(run) == "message"
-    assert level(run.model_copy(update={"tables": tables})) == "info"
-
-
 def test_a_server_listens_and_does_nothing_else():
     vertices, arrows = _parse(server_graph())
     assert list(vertices) == ["start"]
@@ -143,16 +116,15 @@ def test_a_server_listens_and_does_nothing_else():
     assert not arrows
 
 
-def test_a_perf_client_logs_how_far_each_download_is(run, network):
+def test_perf_clients_and_a_run_that_asks_for_progress_log_how_far_each_download_is(run, network):
     traffic = {**run.traffic, "perf_50kib": RunTraffic.of(MEASURING_TRAFFIC["perf_50kib"])}
     measured = run.model_copy(update={"traffic": traffic})
-    vertices, _ = _graph(measured, network, "perf_50kib", 0)
-    assert vertices["start"]["loglevel"] == "info"
-    assert vertices["start"]["sendsize"] == "1000 bytes"
-    assert vertices["start"]["recvsize"] == "51200 bytes"
-    assert vertices["start"]["timeout"] == "15000000 microseconds"
-    vertices, _ = _graph(measured, network)
-    assert vertices["start"]["loglevel"] == "message"
+    perf, web = (_graph(measured, network, kind)[0]["start"] for kind in ("perf_50kib", "web"))
+    assert (perf["sendsize"], perf["recvsize"]) == ("1000 bytes", "51200 bytes")
+    assert (perf["timeout"], perf["loglevel"]) == ("15000000 microseconds", "info")
+    asking = run.model_copy(update={"tables": RunTables(progress=True)})
+    asked = _graph(asking, network)[0]["start"]
+    assert (web["loglevel"], asked["loglevel"]) == ("message", "info")
 
 
 def test_clients_of_one_tor_have_steps_and_circuits_of_their_own(run, network, tmp_path):

@@ -22,6 +22,9 @@ DONE = "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n"
 EARLY, LATE, LATER = PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2), PROGRESS.format(60, 6, 3)
 
 
+CRASH = ("** Starting Shadow 3.3.0", "** Shadow did not complete successfully: unknown field `colour`")
+
+
 class Scripted:
     """A Shadow that says its lines and ends."""
 
@@ -75,13 +78,12 @@ def test_progress_is_said_line_by_line(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_stops_the_run_with_its_first_error(tmp_path: Path) -> None:
-    _tor_log(
-        tmp_path,
-        "relay3",
-        "Jan 01 00:00:01.000 [notice] Tor 0.4.9.11 running\n"
-        "Jan 01 00:00:01.000 [warn] Failed to parse/validate config: Unknown option 'Refil'. Failing.\n"
-        "Jan 01 00:00:01.000 [err] Reading config failed--see warnings above.\n",
+    said = (
+        "[notice] Tor 0.4.9 running",
+        "[warn] Failed to parse/validate config: Unknown option 'Refil'.",
     )
+    lines = (*said, "[err] Reading config failed--see warnings above.")
+    _tor_log(tmp_path, "relay3", "".join(f"Jan 01 00:00:01.000 {line}\n" for line in lines))
     watch, _ = _watch(tmp_path)
     with pytest.raises(TorsweepError, match=r"tor of relay3 exited .*: \[warn\] Failed .* Unknown option"):
         _follow(watch, DEATH.format(host="relay3"), DEATH.format(host="relay4"))
@@ -118,9 +120,8 @@ def test_a_late_client_is_told_where_so_many_may_be_late(tmp_path: Path) -> None
     watch, said = _watch(tmp_path, ("web1", "web2"))
     watch.may_be_late = 0.5
     _follow(watch, LATE)
-    assert said[0].startswith(
-        "1 of 2 clients had not bootstrapped after 180 simulated s, the first being web2"
-    )
+    late = "1 of 2 clients had not bootstrapped after 180 simulated s, the first being web2"
+    assert said[0].startswith(late)
     watch, _ = _watch(tmp_path, ("web2", "web3"))
     watch.may_be_late = 0.5
     with pytest.raises(TorsweepError, match="2 of 2 clients"):
@@ -139,16 +140,17 @@ def test_few_late_clients_do_not_end_a_run(tmp_path: Path) -> None:
         _follow(watch, LATE)
 
 
-def test_memory_that_runs_out_stops_the_run(tmp_path: Path) -> None:
-    watch, _ = _watch(tmp_path, available=10**8)
-    with pytest.raises(TorsweepError, match="memory is about to run out: 100 MB are left"):
-        _follow(watch, "")
-
-
-def test_a_shadow_that_crashes_is_told_with_its_own_words(tmp_path: Path) -> None:
-    watch, _ = _watch(tmp_path)
-    lines = ("** Starting Shadow 3.3.0", "** Shadow did not complete successfully: unknown field `colour`")
-    with pytest.raises(TorsweepError, match=r"exit code 1\): Shadow did not complete .* unknown field"):
-        _follow(watch, *lines, code=1)
-    with pytest.raises(TorsweepError, match=r"killed by signal 11"):
-        _follow(watch, code=-11)
+@pytest.mark.parametrize(
+    ("available", "lines", "code", "said"),
+    [
+        (10**8, ("",), 0, "memory is about to run out: 100 MB are left"),
+        (10**12, CRASH, 1, r"exit code 1\): Shadow did not complete .* unknown field"),
+        (10**12, (), -11, "killed by signal 11"),
+    ],
+)
+def test_a_run_that_memory_or_shadow_itself_ends_says_why(
+    tmp_path: Path, available: int, lines: tuple[str, ...], code: int, said: str
+) -> None:
+    watch, _ = _watch(tmp_path, available=available)
+    with pytest.raises(TorsweepError, match=said):
+        _follow(watch, *lines, code=code)

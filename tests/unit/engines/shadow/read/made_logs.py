@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests import made_tornet
 from tests.synthetic import Size, write_run
 from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Layout
 
-EPOCH_S = 946_684_800
 BOOTSTRAP_S = 100
 DURATION_S = 60
 WANTED = 307_200
@@ -23,15 +23,12 @@ SERVERS = {"11.0.0.7": "server1", "11.0.0.8": "server2"}
 
 def stamp(time_s: float) -> str:
     """How both programs begin a line that they write ``time_s`` after the run's start."""
-    time_us = us(time_s)
-    day_s = time_us // 1_000_000 - EPOCH_S
-    clock = f"{day_s // 3600:02d}:{day_s // 60 % 60:02d}:{day_s % 60:02d}"
-    return f"2000-01-01 {clock} {time_us // 1_000_000}.{time_us % 1_000_000:06d}"
+    return made_tornet.stamp(BOOTSTRAP_S + time_s)
 
 
 def us(time_s: float) -> int:
     """µs since 1970."""
-    return (EPOCH_S + BOOTSTRAP_S) * 1_000_000 + round(time_s * 1_000_000)
+    return made_tornet.us(BOOTSTRAP_S + time_s)
 
 
 def tgen_opening(begun_s: float = 0.0, version: str = "1.1.2") -> list[str]:
@@ -160,7 +157,7 @@ class Scene:
             (run / f"{table}.parquet").unlink()
         shadow = run / "shadow"
         Layout(
-            epoch_s=EPOCH_S,
+            epoch_s=made_tornet.EPOCH_S,
             bootstrap_ns=BOOTSTRAP_S * 10**9,
             duration_ns=DURATION_S * 10**9,
             clients={"web1": "web"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -31,15 +32,15 @@ NO_CONFLUX = (None, None, None)
 """Set, round trip and bytes of a leg."""
 
 
-def table(scene: Scene, folder: Path, name: str) -> pl.DataFrame:
+def read(scene: Scene, folder: Path, progress: bool = False) -> tuple[Path, dict[str, Any]]:
+    """The run of ``scene`` with its tables, and the counters."""
     run, shadow = scene.write(folder)
-    write_tables(run, shadow)
-    return pl.read_parquet(run / f"{name}.parquet")
+    read_run(run).model_copy(update={"tables": RunTables(progress=progress)}).write(run)
+    return run, write_tables(run, shadow)
 
 
-def ask_for_progress(run: Path) -> None:
-    spec = read_run(run)
-    spec.model_copy(update={"tables": RunTables(progress=True)}).write(run)
+def table(scene: Scene, folder: Path, name: str, progress: bool = False) -> pl.DataFrame:
+    return pl.read_parquet(read(scene, folder, progress)[0] / f"{name}.parquet")
 
 
 def test_a_circuit_that_was_there_before_is_known_from_the_list(tmp_path: Path) -> None:
@@ -51,37 +52,27 @@ def test_a_circuit_that_was_there_before_is_known_from_the_list(tmp_path: Path) 
         event(-40, "250 OK"),
         *carried(7, 1, 4, 0.0, 0.1),
     ]
-    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    assert validate(rows, CIRCUITS, tmp_path) is rows
-    used = rows.filter(pl.col("circuit") == 4).row(0, named=True)
-    assert (used["path"], used["built_us"], used["first_use_us"]) == ("relay1,relay2,relay3", None, 1000)
-    assert used["launched_us"] is None
-    assert used["streams"] == 1
+    rows = validate(table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits"), CIRCUITS, tmp_path)
+    used = rows.filter(circuit=4).select("path", "launched_us", "built_us", "first_use_us", "streams")
+    assert used.rows() == [("relay1,relay2,relay3", None, None, 1000, 1)]
 
 
-def test_the_whole_path_of_a_circuit_that_was_seen_growing(tmp_path: Path) -> None:
-    hops = ("relay1", "relay2", "relay3")
+def test_circuits_that_were_seen_growing_until_they_closed_or_failed(tmp_path: Path) -> None:
+    hops, failing = ("relay1", "relay2", "relay3"), f"{path('relay1')} {BUILT} REASON=DESTROYED"
     trace = [
-        event(1, f"650 CIRC 9 LAUNCHED {BUILT}"),
+        *(event(1, f"650 CIRC {number} LAUNCHED {BUILT}") for number in (8, 9)),
         *(event(1 + n / 10, f"650 CIRC 9 EXTENDED {path(*hops[:n])} {BUILT}") for n in (1, 2, 3)),
         event(1.3, f"650 CIRC 9 BUILT {path(*hops)} {BUILT}"),
+        event(1.4, f"650 CIRC 8 EXTENDED {path('relay1')} {BUILT}"),
+        event(2, f"650 CIRC 8 FAILED {failing} REMOTE_REASON=CHANNEL_CLOSED"),
         event(9, f"650 CIRC 9 CLOSED {path(*hops)} PURPOSE=GENERAL REASON=FINISHED"),
     ]
     rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    times = (1_000_000, 1_300_000, None, 9_000_000)
-    built = ("web1", 9, "GENERAL", *times, "FINISHED", "relay1,relay2,relay3", 0)
-    assert rows.rows() == [built + NO_CONFLUX]
-
-
-def test_a_circuit_that_failed_was_launched_and_never_built(tmp_path: Path) -> None:
-    trace = [
-        event(1, f"650 CIRC 9 LAUNCHED {BUILT}"),
-        event(1.1, f"650 CIRC 9 EXTENDED {path('relay1')} {BUILT}"),
-        event(2, f"650 CIRC 9 FAILED {path('relay1')} {BUILT} REASON=DESTROYED REMOTE_REASON=CHANNEL_CLOSED"),
+    failed = (1_000_000, None, None, 2_000_000, "DESTROYED", "relay1")
+    closed = (1_000_000, 1_300_000, None, 9_000_000, "FINISHED", "relay1,relay2,relay3")
+    assert rows.rows() == [
+        ("web1", number, "GENERAL", *told, 0, *NO_CONFLUX) for number, told in ((8, failed), (9, closed))
     ]
-    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
-    failed = ("web1", 9, "GENERAL", 1_000_000, None, None, 2_000_000, "DESTROYED", "relay1", 0)
-    assert rows.rows() == [failed + NO_CONFLUX]
 
 
 def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path) -> None:
@@ -91,8 +82,7 @@ def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path
         event(0.06, "650 STREAM 7 SENTCONNECT 6 11.0.0.7:80"),
         event(0.1, "650 STREAM 7 SUCCEEDED 6 11.0.0.7:80"),
     ]
-    run, shadow = Scene([Download(1, 0.0)], trace=trace).write(tmp_path)
-    counters = write_tables(run, shadow)
+    run, counters = read(Scene([Download(1, 0.0)], trace=trace), tmp_path)
     assert pl.read_parquet(run / "streams.parquet")["circuit"][0] == 6
     circuits = pl.read_parquet(run / "circuits.parquet")
     assert circuits.select("circuit", "first_use_us", "streams", "path").rows() == [
@@ -128,8 +118,7 @@ def test_bandwidth_counts_for_the_second_in_which_most_of_it_lies(tmp_path: Path
 
 
 def test_relays_without_a_trace_are_counted(tmp_path: Path) -> None:
-    run, shadow = Scene([Download(1, 0.0)]).write(tmp_path)
-    counters = write_tables(run, shadow)
+    run, counters = read(Scene([Download(1, 0.0)]), tmp_path)
     assert counters["relays_without_trace"] == 5
     assert counters["clients_without_trace"] == 1
     assert pl.read_parquet(run / "relays.parquet").is_empty()
@@ -142,14 +131,9 @@ def test_progress_to_the_second_from_tor(tmp_path: Path) -> None:
         event(1.5, "650 STREAM_BW 7 0 1000 2000-01-01T00:01:41.5"),
         event(2.5, f"650 STREAM_BW 7 0 {WANTED} 2000-01-01T00:01:42.5"),
     ]
-    run, shadow = Scene([Download(1, 0.0, ended_s=58.0)], trace=trace).write(tmp_path)
-    ask_for_progress(run)
-    write_tables(run, shadow)
-    rows = validate(pl.read_parquet(run / "progress.parquet"), PROGRESS, run)
-    assert rows.rows() == [
-        ("web1", 1, 500_000, 0),
-        ("web1", 1, 1_500_000, 1000),
-        ("web1", 1, 2_500_000, WANTED),
+    rows = table(Scene([Download(1, 0.0, ended_s=58.0)], trace=trace), tmp_path, "progress", progress=True)
+    assert validate(rows, PROGRESS, tmp_path).rows() == [
+        ("web1", 1, *told) for told in ((500_000, 0), (1_500_000, 1000), (2_500_000, WANTED))
     ]
 
 
@@ -165,11 +149,11 @@ def test_progress_to_the_read_from_tgen(tmp_path: Path) -> None:
         f"{stamp(0.6)} {status.format(1069, 1000)}",
         Download(1, 0.0, ended_s=58.0).report(),
     ]
-    run, shadow = Scene(tgen=tgen).write(tmp_path)
-    ask_for_progress(run)
-    counters = write_tables(run, shadow)
-    rows = pl.read_parquet(run / "progress.parquet")
-    assert rows.rows() == [("web1", 1, 400_000, 500), ("web1", 1, 600_000, 1000)]
+    run, counters = read(Scene(tgen=tgen), tmp_path, progress=True)
+    assert pl.read_parquet(run / "progress.parquet").rows() == [
+        ("web1", 1, 400_000, 500),
+        ("web1", 1, 600_000, 1000),
+    ]
     assert counters["tgen"]["unknown_lines"] == 0
 
 
@@ -183,10 +167,8 @@ def test_what_clients_received_counts_for_the_second_in_which_most_of_it_came(tm
         # The stream closes; TGen's checksum comes behind the payload.
         event(5.1, f"650 STREAM_BW 7 0 {WANTED - 6000 + 41} 2000-01-01T00:01:45.1"),
     ]
-    run, shadow = Scene([Download(1, 0.0, ended_s=5.2)], trace=trace).write(tmp_path)
-    write_tables(run, shadow)
-    rows = validate(pl.read_parquet(run / "received.parquet"), RECEIVED, run)
-    assert rows.rows() == [(0, "web", 1000), (4, "web", WANTED - 1000)]
+    rows = table(Scene([Download(1, 0.0, ended_s=5.2)], trace=trace), tmp_path, "received")
+    assert validate(rows, RECEIVED, tmp_path).rows() == [(0, "web", 1000), (4, "web", WANTED - 1000)]
 
 
 def test_windows_that_exits_computed(tmp_path: Path) -> None:
@@ -214,7 +196,5 @@ def test_windows_that_exits_computed(tmp_path: Path) -> None:
 
 
 def test_progress_that_nobody_logged_is_refused(tmp_path: Path) -> None:
-    run, shadow = Scene([Download(1, 0.0)]).write(tmp_path)
-    ask_for_progress(run)
     with pytest.raises(InputError, match="progress of downloads, which no log tells"):
-        write_tables(run, shadow)
+        read(Scene([Download(1, 0.0)]), tmp_path, progress=True)

@@ -81,9 +81,9 @@ def test_what_went_wrong_is_an_outcome_of_its_own(error, transport, outcome, tol
 
 def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_download(tmp_path):
     rows, _ = streams(Scene([Download(1, 0.0, ended_s=58.0, got=1000, error="READ")]), tmp_path)
-    assert rows["last_byte_us"].to_list() == [None]
-    assert rows["latest_byte_us"].to_list() == [1_000_000]
-    assert rows["first_byte_us"].to_list() == [300_000]
+    assert rows.select("first_byte_us", "last_byte_us", "latest_byte_us").rows() == [
+        (300_000, None, 1_000_000)
+    ]
 
 
 def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tmp_path):
@@ -117,38 +117,35 @@ def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tm
 def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path):
     first = Download(1, 2.0)
     rows, counters = streams(Scene([first], begun_s=2.0, pauses_s=(7.5, 9.0)), tmp_path)
-    start_s = first.end_s + 7.5
-    assert rows["outcome"].to_list() == ["complete", "unfinished"]
-    assert rows["stream"].to_list() == [1, 2]
-    assert rows["start_us"].to_list() == [2_000_000, round(start_s * 1e6)]
-    assert rows["observed_us"][1] == round((DURATION_S - start_s) * 1e6)
-    assert rows["bytes_got"].to_list() == [WANTED, None]
+    start_us = round((first.end_s + 7.5) * 1e6)
+    assert rows.select("outcome", "stream", "start_us", "observed_us", "bytes_got").rows() == [
+        ("complete", 1, 2_000_000, 1_000_000, WANTED),
+        ("unfinished", 2, start_us, DURATION_S * 10**6 - start_us, None),
+    ]
     assert (counters["unfinished"], counters["unfinished_of_unknown_bytes"]) == (1, 1)
 
 
-def test_a_client_that_pauses_at_the_end_has_nothing_unfinished(tmp_path):
-    rows, _ = streams(Scene([Download(1, 0.0)], pauses_s=(DURATION_S, 1.0)), tmp_path)
-    assert rows["outcome"].to_list() == ["complete"]
+ROUND = [Download(1, 0.0), Download(2, 2.25), Download(3, 4.5, vertex="stream1")]
+SIDE_BY_SIDE = [Download(1, 0.0), Download(2, 0.0, ended_s=4.0)]
 
 
-def test_a_client_whose_first_download_never_ends_has_that_one(tmp_path):
-    rows, _ = streams(Scene([], begun_s=3.0), tmp_path)
-    assert rows.select("start_us", "outcome", "server").rows() == [(3_000_000, "unfinished", "server1")]
-
-
-def test_steps_come_round_again(tmp_path):
-    downloads = [Download(1, 0.0), Download(2, 2.25), Download(3, 4.5, vertex="stream1")]
-    rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0)), tmp_path)
-    assert rows["outcome"].to_list() == ["complete"] * 3 + ["unfinished"]
-    assert rows["start_us"][3] == 6_750_000
-
-
-def test_parallel_chains_each_have_their_unfinished_one(tmp_path):
-    downloads = [Download(1, 0.0), Download(2, 0.0, ended_s=4.0)]
-    rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0, 2.0, 2.0), parallel=2), tmp_path)
-    open_ones = rows.filter(pl.col("outcome") == "unfinished")
-    assert open_ones["start_us"].to_list() == [2_250_000, 5_000_000]
-    assert rows["stream"].to_list() == [1, 2, 3, 4]
+@pytest.mark.parametrize(
+    ("scene", "starts_us"),
+    [
+        (Scene([Download(1, 0.0)], pauses_s=(DURATION_S, 1.0)), []),
+        (Scene([], begun_s=3.0), [3_000_000]),
+        (Scene(ROUND, pauses_s=(1.0, 1.0)), [6_750_000]),
+        (Scene(SIDE_BY_SIDE, pauses_s=(1.0, 1.0, 2.0, 2.0), parallel=2), [2_250_000, 5_000_000]),
+    ],
+    ids=["it pauses at the end", "its first never ends", "its steps come round again", "each of two chains"],
+)
+def test_what_a_client_has_unfinished(tmp_path, scene, starts_us):
+    rows, _ = streams(scene, tmp_path)
+    reported = len(scene.downloads)
+    assert rows["outcome"].to_list() == ["complete"] * reported + ["unfinished"] * len(starts_us)
+    assert rows["start_us"].to_list()[reported:] == starts_us
+    assert rows["stream"].to_list() == list(range(1, rows.height + 1))
+    assert set(rows["server"]) == {"server1"}
 
 
 def test_tor_knows_how_far_an_unfinished_download_came(tmp_path):
@@ -167,9 +164,8 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path):
     assert rows["circuit"].to_list() == [4, 5]
     cut_off = rows.row(1, named=True)
     assert cut_off["socks_reply_us"] == cut_off["command_us"] == 400_000
-    assert cut_off["first_byte_us"] == 1_500_000, (
-        "the end of the second with the first byte behind SOCKS and header"
-    )
+    # The end of the second with the first byte behind SOCKS and header.
+    assert cut_off["first_byte_us"] == 1_500_000
     assert cut_off["latest_byte_us"] == 2_500_000
     assert cut_off["bytes_got"] == 12 + 70 + 5000 + 2000 - BEFORE_PAYLOAD_BYTES
 
@@ -177,9 +173,8 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path):
 def test_a_download_whose_connection_never_opened_got_nothing(tmp_path):
     trace = [*carried(8, 1, 5, 0.0, None), event(0.5, "650 STREAM_BW 8 13 2 2000-01-01T00:01:40.5")]
     rows, _ = streams(Scene([], trace=trace), tmp_path)
-    row = rows.row(0, named=True)
-    assert (row["bytes_got"], row["socks_reply_us"], row["first_byte_us"]) == (0, None, None)
-    assert row["latest_byte_us"] is None
+    told = rows.select("bytes_got", "socks_reply_us", "first_byte_us", "latest_byte_us")
+    assert told.rows() == [(0, None, None, None)]
 
 
 def test_a_port_used_again_belongs_to_the_download_of_its_time(tmp_path):
