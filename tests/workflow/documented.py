@@ -26,53 +26,34 @@ STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
     "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
     "make setup && .venv/bin/torsweep demo": "tests/unit/test_demo.py plays it",
+    "torsweep compare ": "plays real tor for an hour: test_study_of_change.py goes up to the runs",
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
-    "torsweep tor build --jobs 4": TOR,
-    "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
+    "torsweep tor build ": TOR,
     "snakemake --cores 4 NAME --until build_tor --config engine=shadow": TOR,
-    "torsweep tor build --git ../tor --revision my-branch": TOR,
-    "torsweep tor build --git ../tor --revision tor-0.4.7.13 --series none": TOR,
-    "torsweep tor build --patch kist-idle.patch": TOR,
-    "torsweep tor build --program ../tor/src/app/tor": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
-    "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src"
-    " snakemake --cores 4 refill_sweep": SHADOW,
+    "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake": SHADOW,
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
-    "torsweep latency import matrix --unit us --out imported/king": ("needs a file from the data set's home"),
-    "snakemake --cores 2 --keep-going refill_sweep --config engine=emulation network=quarter replicates=1"
-    " warm_up='1 min' measured='2 min'": REAL_TIME,
-    "snakemake --cores 2 refill_sweep --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
-    "      engine=emulation,cellsim+tcp=linux_6_18 runs=all": REAL_TIME,
+    "torsweep latency import matrix --unit us --out imported/king": "needs a file from the data set's home",
+    "snakemake --cores 2 --keep-going refill_sweep --config engine=emulation network=quarter": REAL_TIME,
+    "snakemake --cores 2 refill_sweep --config network=quarter replicates=3": REAL_TIME,
     "snakemake --cores 8 refill_sweep --config engine=emulation,cellsim": (
         "takes finished runs of real tor, which a clean folder lacks"
     ),
-    "snakemake --cores 1 refill_sweep --config network=quarter first_seed=51 replicates=1 "
-    "     warm_up='2 min' measured='3 min'"
-    " engine=shadow,cellsim+tcp=linux_6_18 runs=all": SHADOW,
+    "snakemake --cores 1 refill_sweep --config network=quarter first_seed=51 replicates=1": SHADOW,
     "python -m bench.tcp_kernel today bench/results/tcp_kernel_today.csv --repeats 3": REAL_TIME,
-    "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv"
-    " docs/tables/tcp_alone_today.csv": FILES,
-    "python -m bench.path_choice docs/tables/path_choice.csv"
-    " results/runs/refill_sweep/emulation/2012/quarter/*/*": FILES,
-    "torsweep compare --candidate same --engine emulation --study aa": REAL_TIME,
+    "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv": FILES,
+    "python -m bench.path_choice docs/tables/path_choice.csv": FILES,
     "python -m bench.spread aa/results/runs --out configs/spread.csv": FILES,
     "python -m experiments.backtest.scripts.score --public torperf.csv onionperf-latencies.csv": FILES,
-    "python -m bench.model_pairs spread eight_relays small_live ci quarter"
-    " --out configs/spread.csv": "takes half an hour",
+    "python -m bench.model_pairs spread eight_relays small_live ci quarter": "takes half an hour",
     "setsid sh -c 'while :; do :; done' &": "keeps the processor busy until it is killed",
     ". .venv/bin/activate": "the tests run in an environment of their own",
-    "snakemake --workflow-profile profiles/slurm refill_sweep": SLURM,
-    "setup/one_node_slurm.sh start ~/one-node": SLURM,
+    "snakemake --workflow-profile profiles/slurm ": SLURM,
+    "setup/one_node_slurm.sh ": SLURM,
     "export SLURM_CONF=~/one-node/slurm.conf": SLURM,
-    "snakemake --workflow-profile profiles/slurm --slurm-status-command squeue refill_sweep"
-    " --config network=ci": SLURM,
-    "setup/one_node_slurm.sh stop ~/one-node": SLURM,
 }
-"""Commands that the test leaves out, and why."""
-
-REAL_TOR = "torsweep compare "
-"""Commands that begin so play real tor for an hour: test_study_of_change.py goes up to the runs."""
+"""How commands begin that the test leaves out, and why."""
 
 PUT_IN = {
     "experiments/NAME/": "experiments/refill_sweep/",

@@ -14,7 +14,7 @@ from tests.made_tornet import clients_waiting, tornet
 from tests.published_plan import PublishedPlan
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
-from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run
+from tests.workflow.documented import DOCUMENTS, NOT_RUN, codes_of, commands_of, to_run
 from torsweep.bundle import pack
 
 # docs/how-to/import-your-own-data.md, in the size of the network `ci`.
@@ -31,8 +31,8 @@ SHOWN = {document.name: commands_of(document) for document in DOCUMENTS}
 
 
 def test_each_command_that_is_left_out_is_shown_somewhere():
-    shown = {command for commands in SHOWN.values() for command in commands}
-    assert NOT_RUN.keys() <= shown
+    shown = tuple(command for commands in SHOWN.values() for command in commands)
+    assert [left for left in NOT_RUN if not any(command.startswith(left) for command in shown)] == []
 
 
 def test_commands_are_found():
@@ -65,7 +65,7 @@ def clean(plan: PublishedPlan, tmp_path_factory: pytest.TempPathFactory) -> Work
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_what_a_document_shows_works(document: Path, clean: Workspace):
     for command in SHOWN[document.name]:
-        if command in NOT_RUN or command.startswith(REAL_TOR):
+        if command.startswith(tuple(NOT_RUN)):
             continue
         done = _run(to_run(command), clean)
         assert done.returncode in codes_of(command), f"{command}\n{done.stdout}"

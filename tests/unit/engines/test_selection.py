@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stand_ins import ANSWERS, executable, tells_round_trip
+from tests.stand_ins import ANSWERS, tells_round_trip
 from torsweep.engines import selection, tools
-from torsweep.engines.emulation import entry as emulation
-from torsweep.engines.emulation.rights import HostRights
 from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
@@ -17,23 +15,18 @@ BOTH = ("shadow", "cellsim")
 
 
 @pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """Nothing is installed but what the test puts on PATH."""
-    monkeypatch.setenv("PATH", str(tmp_path))
+def programs(install, tmp_path, monkeypatch):
+    """Nothing is installed but what the test puts on PATH, and tor can be built."""
     monkeypatch.setattr(selection, "check_requirements", lambda: None)
-    monkeypatch.setattr(tools.sys, "executable", str(tmp_path / "python"))
-    for name in ANSWERS:
-        monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)
+    monkeypatch.setattr(tools.sys, "executable", str(tmp_path / "bin" / "python"))
 
-    def install(*names: str, tcpi_rtt: object = 100, **answers: str) -> None:
-        round_trips.cache_clear()
-        version_of.cache_clear()
+    def put(*names: str, tcpi_rtt: object = 100, **answers: str) -> None:
+        for answer in (round_trips, version_of, tools.told_version):
+            answer.cache_clear()
         for name in names:
-            answer = answers.get(name) or ANSWERS.get(name, "")
-            script = f"PATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
-            executable(tmp_path / name, f"#!/bin/sh\n{script}")
+            install(name, answers.get(name, ANSWERS.get(name, "")), after=tells_round_trip(tcpi_rtt))
 
-    return install
+    return put
 
 
 def test_auto_takes_cellsim_and_says_why_and_shadow_where_all_its_tools_are(programs):
@@ -61,8 +54,6 @@ def test_auto_plans_what_only_waits_for_a_build_of_tor(programs, monkeypatch):
 
     monkeypatch.setattr(selection, "check_requirements", no_libevent)
     monkeypatch.setattr(selection, "tool_problem", lambda name, program: "is not built yet")
-    monkeypatch.setattr(emulation, "host_rights", lambda: HostRights("root"))
-    programs("linkem")
     choice = choose_engine("auto", ("shadow", "emulation"))
     assert choice == Choice("emulation", "as soon as tor can be built here")
     programs("cellsim")
@@ -101,7 +92,6 @@ def test_a_new_version_of_any_part_is_a_new_version_of_the_engine(programs):
     assert "Shadow 3.3.0" in before and "TGen v1.1.2" in before
     assert before.endswith("tor build 1a2b3c; tor build 4d5e6f")
     programs("tgen", tgen="TGen v1.1.3")
-    tools.told_version.cache_clear()
     assert version_of("shadow", ("1a2b3c", "4d5e6f")) != before
 
 
