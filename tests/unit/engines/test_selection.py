@@ -6,7 +6,9 @@ import pytest
 
 from tests.stand_ins import ANSWERS, tells_round_trip
 from torsweep.engines import selection, tools
-from torsweep.engines.selection import Choice, choose_engine, require_engine, version_of
+from torsweep.engines.registry import find_engine
+from torsweep.engines.selection import Choice, choose_engine, problems, require_engine, version_of
+from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import find_own_program
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -122,3 +124,35 @@ def test_a_shadow_of_which_it_cannot_be_told_is_passed_over_or_refused(programs)
     assert "whether it measures round trips is not known" in choice.reason
     with pytest.raises(TorsweepError, match="is not known: the connection said 'Killed'"):
         choose_engine("shadow", BOTH)
+
+
+def found(engine: str) -> list[str]:
+    return [str(problem) for problem in problems(find_engine(engine))]
+
+
+def test_a_tor_that_can_be_built_is_no_problem_and_one_that_cannot_is(programs, monkeypatch):
+    def no_libevent() -> None:
+        raise ToolMissing("building tor needs libevent with its headers")
+
+    assert found("emulation") == []
+    monkeypatch.setattr(selection, "check_requirements", no_libevent)
+    assert found("emulation") == ["building tor needs libevent with its headers"]
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "complaint"),
+    [
+        ("machine", "aarch64", "runs on x86_64, this is aarch64"),
+        ("release", "5.4.0-generic", "needs Linux 5.10 or later, this is 5.4.0-generic"),
+    ],
+)
+def test_a_platform_that_shadow_does_not_support_is_a_problem(
+    programs, patched_tor, monkeypatch, function, value, complaint
+):
+    programs(*ANSWERS)
+    monkeypatch.setattr(shadow.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(shadow.platform, "release", lambda: "6.1.0-18-amd64")
+    assert found("shadow") == []
+    monkeypatch.setattr(shadow.platform, function, lambda: value)
+    (problem,) = found("shadow")
+    assert complaint in problem

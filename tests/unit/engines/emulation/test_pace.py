@@ -1,7 +1,8 @@
-"""A run that falls behind real time is refused within a minute, in one line that says what was late."""
+"""A run that falls behind real time is refused; what else used the processors, and what relays tell."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import pace as module
-from torsweep.engines.emulation.pace import FellBehind, Pace
+from torsweep.engines.emulation.pace import FellBehind, Pace, RelayMeter
+from torsweep.engines.emulation.process_layout import QUEUES_FILE
 
 SECOND_NS = 10**9
 
@@ -116,3 +118,141 @@ def test_a_refused_run_leaves_its_account_with_what_ran_beside_it(tmp_path, monk
     assert account["others"][0] == {"name": "ninja", "pid": 4111, "cores": 1.84}
     assert (account["seconds"], account["late_share"]) == (70.0, 0.005)
     assert account["pace"]["relay2"]["delay_ms"] == 30.0
+
+
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+def put(
+    proc: Path,
+    pid: int,
+    own_s: float,
+    children_s: float = 0.0,
+    *,
+    name: str = "work",
+    parent: int = 1,
+    session: int = 1,
+    start: int = 100,
+    flags: int = 0,
+) -> None:
+    """A process with so many seconds of CPU time of its own, and of children that have ended."""
+    ticks = [round(own_s * HZ / 2), round(own_s * HZ / 2), round(children_s * HZ), 0]
+    fields = ["S", parent, session, session, 0, -1, flags, 1, 2, 3, 4, *ticks, 20, 0, 1, 0, start, 0]
+    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
+    (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(map(str, fields))}\n")
+
+
+@pytest.fixture
+def looks(tmp_path: Path) -> tuple[Path, Path]:
+    """Where processes have their accounts at two moments."""
+    return tmp_path / "before", tmp_path / "after"
+
+
+def between(looks: tuple[Path, Path], *own: int) -> list[module.Other]:
+    """Who took most in the ten seconds between two looks."""
+    before, after = map(module.process_times, looks)
+    return module.busiest(before, after, 10.0, set(own))
+
+
+def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(looks):
+    before, after = looks
+    for proc, seconds in ((before, 0.0), (after, 10.0)):
+        put(proc, 10, 900 + seconds, name="engine")
+        put(proc, 11, seconds, name="tor", session=11)
+        put(proc, 12, seconds, name="helper of tor", session=11)
+        put(proc, 20, 500 + 0.5 * seconds, name="half (a) core")
+        put(proc, 21, 0.2 * seconds, name="a fifth")
+        put(proc, 22, 0.1 * seconds, name="a tenth")
+        put(proc, 23, 0.05 * seconds, name="too little for the first three")
+        put(proc, 24, 8 * seconds, name="ksoftirqd/0", flags=0x00200000)
+    put(after, 25, 9, name="began meanwhile", start=200)
+    assert between(looks, 10, 11)[:3] == [
+        module.Other("began meanwhile", 25, 0.9),
+        module.Other("half (a) core", 20, 0.5),
+        module.Other("a fifth", 21, 0.2),
+    ]
+
+
+def test_a_parent_answers_for_children_that_ended_but_not_for_what_they_did_before(looks):
+    """A build: each compiler lives shorter than the time between two looks."""
+    before, after = looks
+    put(before, 30, 1.0, 100.0, name="make")
+    put(before, 31, 3_600.0, name="cc1", parent=30)
+    put(after, 30, 1.0, 100.0 + 3_604.0 + 14.0, name="make")
+    assert between(looks) == [module.Other("make", 30, 1.8)]
+
+
+def test_the_account_of_a_tree_that_ended_goes_to_the_process_above_it(looks):
+    """Another run of the pipeline: its engine has reaped its tors, and the pipeline the engine."""
+    before, after = looks
+    put(before, 60, 1.0, name="snakemake")
+    put(before, 61, 20.0, name="torsweep", parent=60)
+    put(before, 62, 300.0, name="tor", parent=61)
+    put(after, 60, 1.0, 20.0 + 300.0 + 5.0, name="snakemake")
+    assert between(looks) == [module.Other("snakemake", 60, 0.5)]
+
+
+def test_a_pid_that_is_used_again_is_another_process(looks):
+    before, after = looks
+    put(before, 40, 50.0, name="old", start=1)
+    put(after, 40, 2.0, name="new", start=2)
+    assert between(looks) == [module.Other("new", 40, 0.2)]
+
+
+def test_this_process_is_found():
+    assert os.getpid() in {pid for pid, _ in module.process_times(Path("/proc"))}
+
+
+DUMPS = """Nov 22 02:36:00.000 [notice] Tor 0.4.9.11 opening new log file.
+Nov 22 02:36:40.000 [info] 8 cells allocated on 9 circuits. 0 cells leaked.
+Nov 22 02:36:40.000 [info] Our DNS cache has 0 entries.
+Nov 22 02:36:41.000 [info] 310 cells allocated on 9 circuits. 1 cells leaked.
+"""
+
+
+class FakeControl:
+    """Tells of a second's bytes when it is asked for the event."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def listen(self, handlers) -> None:
+        for moment_ns, words in enumerate((["2000", "3000"], ["10", "20"], ["10", "20"]), 1):
+            handlers["BW"](words, moment_ns)
+
+    async def ask(self, command: str) -> list[str]:
+        self.asked.append(command)
+        return ["OK"]
+
+
+def meter(folder: Path, pid: int, asked: int = 0, control: FakeControl | None = None) -> RelayMeter:
+    async def make() -> RelayMeter:
+        made = await RelayMeter.on(control or FakeControl(), pid, folder)
+        for _ in range(asked):
+            await made.ask_for_queues()
+        return made
+
+    return asyncio.run(make())
+
+
+def test_bytes_are_those_of_tors_events_and_time_that_of_its_process(tmp_path):
+    samples = meter(tmp_path, os.getpid()).samples
+    assert [sample[:3] for sample in samples] == [(1, 2000, 3000), (2, 10, 20), (3, 10, 20)]
+    assert all(sample[3] > 0 for sample in samples)
+    assert meter(tmp_path, 2**22 + 1).samples == [], "a process that is gone has no more seconds"
+
+
+def test_a_relay_is_quiet_when_its_last_seconds_were(tmp_path):
+    made = meter(tmp_path, os.getpid())
+    quiet = {asked: made.quiet(*asked) for asked in ((2, 20), (2, 19), (3, 20), (4, 5000))}
+    assert [asked for asked, found in quiet.items() if found] == [(2, 20)]
+
+
+def test_each_dump_answers_one_question(tmp_path):
+    (tmp_path / QUEUES_FILE).write_text(DUMPS)
+    control = FakeControl()
+    made = meter(tmp_path, os.getpid(), asked=3, control=control)
+    assert control.asked == ["SIGNAL DUMP"] * 3
+    # The last one has not been answered yet.
+    assert made.queued_cells() == list(zip(made.asked_ns, [8, 310], strict=False))
+    assert meter(tmp_path / "silent", os.getpid(), asked=1).queued_cells() == []

@@ -1,7 +1,8 @@
-"""Processes are all gone in the end, and the first that fails is the one that is told of."""
+"""Processes are gone in the end, the first that fails is told of, and no wait goes on for ever."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,7 +15,15 @@ import pytest
 
 from tests.live_processes import gone, wait_until
 from torsweep.engines.emulation import processes as module
-from torsweep.engines.emulation.processes import ENDING, ProcessEnded, ProcessSet, orderly_end
+from torsweep.engines.emulation.processes import (
+    ENDING,
+    NotReady,
+    ProcessEnded,
+    ProcessSet,
+    orderly_end,
+    some_of,
+    until,
+)
 
 PARENT = """
 import sys, time
@@ -109,3 +118,49 @@ def test_an_orderly_end_runs_what_stands_in_finally(number):
     assert tidied
     assert stop.value.code == 128 + number
     assert signal.getsignal(number) is before
+
+
+NEVER = float("inf")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second goes by with each look at the clock, and none while it sleeps."""
+    seconds = iter(range(10_000))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
+
+
+def wait(missing: Iterator[str], looks: int, stalled_s: float, deadline: float = NEVER) -> None:
+    """Wait for something that is there after so many looks; ``missing`` says what is not at each."""
+    words = ""
+
+    async def done() -> bool:
+        nonlocal looks, words
+        looks, words = looks - 1, next(missing)
+        return looks < 0
+
+    asyncio.run(until(done, lambda: words, lambda: None, deadline, stalled_s=stalled_s, poll_s=0))
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_wait_goes_on_for_as_long_as_less_is_missing():
+    wait((f"{left} relays" for left in range(100, -1, -1)), looks=100, stalled_s=5)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_wait_ends_when_the_same_has_been_missing_for_too_long():
+    with pytest.raises(NotReady, match=r"^the network was not ready in time: relay3$"):
+        wait(iter(["relay2, relay3", *["relay3"] * 20]), looks=20, stalled_s=5)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_wait_ends_at_the_deadline_though_something_goes_on():
+    with pytest.raises(NotReady, match=r"in time: 9\d relays$"):
+        wait((f"{left} relays" for left in range(100, -1, -1)), looks=100, stalled_s=5, deadline=4)
+
+
+def test_few_names_stand_for_many():
+    assert some_of({"relay2", "relay1"}) == "relay1, relay2"
+    assert some_of([f"relay{number}" for number in range(1, 10)]) == (
+        "relay1, relay2, relay3, relay4, relay5 and 4 more"
+    )
