@@ -9,7 +9,9 @@ import pytest
 
 from tests.synthetic_traces import Made, made
 from torsweep.engines.breakdown.cells import FAILURES
-from torsweep.engines.breakdown.join import Seen, join, packets_of
+from torsweep.engines.breakdown.join import join
+from torsweep.engines.breakdown.passing import Packets
+from torsweep.engines.breakdown.pcap import join_captures
 from torsweep.engines.table_schema import BREAKDOWN, validate
 
 
@@ -38,10 +40,10 @@ def test_every_piece_of_a_made_trace_is_found(tmp_path, lost):
 
 def test_captures_of_hosts_say_the_same_as_links_that_saw_the_packets():
     trace = made(3, lost=True)
-    packets, unused = packets_of(Seen(trace.captures()))
+    packets, unused = join_captures(trace.captures())
     assert {unused[reason] for reason in ("unknown_host", "no_opening", "reused", "gap")} == {0}
     assert unused["sent_again"] > 0 == unused["came_again"]
-    by_captures = join(replace(trace.trace(), packets=packets), trace.streams_frame(), 1)
+    by_captures = join(replace(trace.trace(), packets=Packets(packets)), trace.streams_frame(), 1)
     by_links = joined(trace)
     assert by_captures[0].equals(by_links[0])
     assert by_captures[1] == by_links[1] and by_captures[1]["whole"] == 3

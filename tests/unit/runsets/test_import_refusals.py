@@ -64,7 +64,7 @@ def _with(**hosts: Host) -> Callable[[Path], object]:
         (_pack, "shadow.data.tar.xz: is packed, as `tornettools archive` leaves it"),
         (_second_log("tgen"), "perfclient1exit: has the logs of several tgen, got 'tgen.1006.stdout, "),
         (_second_log("oniontrace"), "perfclient1exit: has the logs of several oniontrace"),
-        (lambda folder: (folder / TGEN).unlink(), "perfclient1exit: has no log of TGen"),
+        (lambda folder: (folder / TGEN).unlink(), "perfclient1exit: has no log of tgen"),
         (_simulate_twice, "mixes seeds: its logs of `tornettools simulate` name 3 and 4"),
         (_with(perfclient1exit=Host()), "shadow.data/hosts: holds no download"),
         (_with(perfclient2exit=Host([Download(0, 60.0, 1000)])), "perfclient2exit: a perf client downloads"),

@@ -1,7 +1,7 @@
 """The records of cells of one or more relays, to be found by number or by byte offset.
 
-In: the ``cells`` table of a run, and the channels of the rings. Out: :class:`Cells`. A cell has one number in
-each relay; from one relay to the next it is followed by its end on their connection, counted in bytes before
+In: the ``cells`` table of a run, and the channels of the rings. Out: :class:`Cells`. A cell has a number in
+each relay; from one relay to the next it is followed by its end on their connection, in bytes before
 encryption.
 """
 
@@ -25,7 +25,6 @@ FAILURES: Mapping[str, str] = {
     "no_packet": "no packet that was delivered has the bytes of the cell",
     "out_of_order": "times contradict each other by more than a clock may",
 }
-"""Each reason, and what it says."""
 
 
 class Failure(Exception):
@@ -67,10 +66,9 @@ class ChannelConnection:
 
 
 class Cells:
-    """The records of all traced relays."""
+    """The records of all traced relays, from ``cells`` and ``channels``; ``names`` are hosts by address."""
 
     def __init__(self, cells: pl.DataFrame, channels: pl.DataFrame, names: Mapping[str, str]) -> None:
-        """``cells`` and ``channels`` are of all traced hosts; ``names`` are hosts by address."""
         self.hosts = tuple(sorted(map(str, cells["host"].unique().to_list())))
         self._tables = {
             (host, point): _PointRecords(host_cells.filter(pl.col("point") == point))
@@ -106,11 +104,9 @@ class Cells:
         return str(row["other"])
 
     def connection(self, host: str, channel: int) -> ChannelConnection:
-        """The connection under ``channel`` of ``host``.
-
-        A relay records the port that the directory gives for another relay, not that of the connection; the
-        side that opened the connection knows its own port.
-        """
+        """The connection under ``channel`` of ``host``."""
+        # A relay records the port that the directory gives for another relay, not that of the connection; the
+        # side that opened the connection knows its own port.
         row = self._channels[host, channel]
         other = self.other(host, channel)
         if row["is_outgoing"]:
@@ -136,18 +132,10 @@ class Cells:
         other, channel_row = self.other(host, channel), self._channels[host, channel]
         if other not in self.hosts:
             raise Failure("untraced_host")
-        numbers = [
-            number
-            for number in self._between.get((other, host), ())
-            if self._channels[other, number]["is_outgoing"] != channel_row["is_outgoing"]
-        ]
+        rows = {number: self._channels[other, number] for number in self._between.get((other, host), ())}
+        numbers = [n for n, row in rows.items() if row["is_outgoing"] != channel_row["is_outgoing"]]
         ports = (channel_row["local_port"], channel_row["remote_port"])
-        same = [
-            number
-            for number in numbers
-            if (self._channels[other, number]["remote_port"], self._channels[other, number]["local_port"])
-            == ports
-        ]
+        same = [n for n in numbers if (rows[n]["remote_port"], rows[n]["local_port"]) == ports]
         chosen = same or numbers
         if len(chosen) != 1:
             raise Failure("no_channel")
@@ -155,8 +143,6 @@ class Cells:
 
 
 class _PointRecords:
-    """The records of one relay at one point; Failure for one that there is not."""
-
     def __init__(self, records: pl.DataFrame) -> None:
         self._frame = records.select(pl.col(_RECORD_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
         self._cells = self._frame["cell"].to_numpy()

@@ -1,8 +1,8 @@
 """Follow downloads through real tors: cells, packets and downloads become the ``breakdown`` of a run.
 
 In: the ``cells`` of all relays on the way, their channels, the packets between hosts, the downloads, the
-network. Out: the table, and how many downloads were followed, and how many could not be, by reason. All times
-are of one clock.
+network. Out: the table, and how many downloads were followed or could not be, by reason. All times are of one
+clock.
 
 At the exit a download is found by its BEGIN, which leads back to the client from relay to relay; then come
 CONNECTED, the request, and the first and the last DATA cell of the same stream. What a client's tor and
@@ -33,7 +33,6 @@ from torsweep.engines.breakdown.passing import (
     over_link,
     through_relay,
 )
-from torsweep.engines.breakdown.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
 from torsweep.engines.circuit_paths import PLACES_OF_A_PATH
 from torsweep.engines.host_files import address
@@ -51,7 +50,6 @@ class Trace:
     """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver.
 
     ``before_answer`` takes the name of a server: how many bytes it sends before those that were asked for.
-    All hosts have one clock.
     """
 
     cells: Cells
@@ -121,7 +119,7 @@ def _rows(stream: Mapping[str, Any], byte: str, way: Way) -> Iterator[dict[str, 
 
 
 def _begun(trace: Trace) -> Iterator[Begun]:
-    """All streams that reached an exit, as far as they can be led back to a client."""
+    """The streams at all exits that can be led back to a client."""
     for host in trace.cells.hosts:
         for cell in trace.cells.of_command(host, "recognized", BEGIN).iter_rows(named=True):
             try:
@@ -132,8 +130,6 @@ def _begun(trace: Trace) -> Iterator[Begun]:
 
 
 class _Begins:
-    """Matches BEGIN cells to downloads."""
-
     def __init__(self, begun: list[Begun], streams: pl.DataFrame) -> None:
         self._begun: dict[str, list[Begun]] = {}
         for one in sorted(begun, key=lambda one: one.cell["time_ns"]):
@@ -210,8 +206,7 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
 
 
 def _exchange(trace: Trace, begun: Begun) -> tuple[CellRecord, CellRecord, list[CellRecord]]:
-    """CONNECTED, the end of the request, and the DATA cells of the answer, of the stream that ``begun``
-    opens."""
+    """CONNECTED, the end of the request and the DATA cells of the answer on the stream of ``begun``."""
     key = [pl.col(name) == begun.cell[name] for name in ("channel", "circuit", "stream")]
     since = pl.col("time_ns") > begun.cell["time_ns"]
     again = trace.cells.of_command(begun.exit, "recognized", BEGIN).filter(*key, since)["time_ns"].to_list()
@@ -301,8 +296,7 @@ def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: 
 
 
 def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:
-    """The time from one relay's kernel to the next one's. Only as much of the stream is needed as both relays
-    had by then."""
+    """From one relay's kernel to the next one's: as much of the stream as both relays had by then."""
     sent, read = hop.records["flush"], after.records["inbuf"]
     end = min(sent["tcp_offset"], read["tcp_offset"])
     carried = trace.packets.carried(_direction(trace, hop.host, sent["channel"], hop.host), end)
@@ -312,8 +306,7 @@ def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> Non
 def _answer(
     trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: CellRecord, end: int
 ) -> None:
-    """The time from when the exit has the request until the cell with the byte before ``end`` of the answer
-    is in its queue."""
+    """From when the exit has the request until the cell with the byte before ``end`` is in its queue."""
     way.leg = "response" if server is None else "request"
     if server is None:
         way.until(queued["time_ns"], "exit-server", exit_host, "beyond")
@@ -347,13 +340,12 @@ def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Li
 
 @dataclass(frozen=True)
 class Seen:
-    """The packets that an engine recorded between hosts, with times of the run.
+    """The packets that an engine recorded between hosts, by one clock, with times of the run.
 
-    ``packets`` are those that linkem wrote down by one clock, or the hosts' own captures. A pair of hosts is
-    never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`.join.Trace`.
+    A pair of hosts is never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`Trace`.
     """
 
-    packets: pl.DataFrame | Captures
+    packets: pl.DataFrame
     least_one_way_ns: int = 0
     before_answer: Callable[[str], int] = lambda _: 0
 
@@ -376,19 +368,10 @@ def write_breakdown(
     channels = pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items())
     names = {address(node): name for name, node in nodes.items()}
     cells = Cells(scan_cells(run_directory).collect(), channels, names)
-    packets, unused = packets_of(seen)
-    trace = Trace(cells, packets, one_way_ns, seen.before_answer)
+    trace = Trace(cells, Packets(seen.packets), one_way_ns, seen.before_answer)
     frame, counts = join(trace, pl.read_parquet(run_directory / STREAMS.file), one_in)
     write_table(run_directory, BREAKDOWN, frame)
-    return {"followed_downloads": counts, **({"captures": unused} if unused else {})}
-
-
-def packets_of(seen: Seen) -> tuple[Packets, dict[str, int]]:
-    """The packets, and how many captured ones are not among them, by reason."""
-    if not isinstance(seen.packets, Captures):
-        return Packets(seen.packets), {}
-    packets, unused = join_captures(seen.packets)
-    return Packets(packets), unused
+    return {"followed_downloads": counts}
 
 
 def write_no_breakdown(run_directory: Path) -> None:

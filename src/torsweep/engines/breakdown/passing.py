@@ -1,9 +1,8 @@
 """The pieces of a way: what a byte waited for, where and until when.
 
 In: times at which it passed places, in order, and how packets carried it. Out: :class:`Way`, whose pieces add
-up to its time. A time before the one that it follows is taken for that one as long as it is earlier by less
-than :data:`SLACK_NS`: two processes record their times one after the other, not at the same moment. A greater
-difference is a contradiction.
+up to its time. A time up to :data:`SLACK_NS` before the one that it follows is taken for that one, as two
+processes record their times one after the other; a greater difference is a contradiction.
 
 Packets are found by the bytes in them, in the table that linkem leaves of packets (docs/linkem.md), or in
 one read from captures, with times of the run.
@@ -11,7 +10,7 @@ one read from captures, with times of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,8 +27,8 @@ SYN, ACK = 0x02, 0x10
 
 @dataclass(frozen=True)
 class Carried:
-    """How a byte came: when it was first sent, when sent the time it was delivered, when handed over, and
-    when all before it had been, too. Nanoseconds of the run."""
+    """How a byte came: when first sent, when sent the time it was delivered, when handed over, and when all
+    before it had been, too."""
 
     first_sent_ns: int
     sent_ns: int
@@ -38,7 +37,7 @@ class Carried:
 
 
 class Packets:
-    """The packets of a run."""
+    """The packets of a run, by direction."""
 
     def __init__(self, packets: pl.DataFrame) -> None:
         keys = ["from_host", "from_port", "to_host", "to_port"]
@@ -53,8 +52,7 @@ class Packets:
         return self._index(direction).carried(end)
 
     def readable_by(self, direction: Direction, time_ns: int) -> int:
-        """The position up to which ``direction`` could be read at ``time_ns``; Failure when no packet was
-        recorded."""
+        """The position up to which ``direction`` could be read at ``time_ns``; Failure without packets."""
         return self._index(direction).readable_by(time_ns)
 
     def _index(self, direction: Direction) -> _Index:
@@ -65,8 +63,7 @@ class Packets:
         return self._indices[direction]
 
     def sent_before(self, direction: Direction, time_ns: int) -> int:
-        """The position up to which bytes had been sent in ``direction`` by ``time_ns``; Failure when none
-        had."""
+        """The position up to which ``direction`` had been sent by ``time_ns``; Failure when none had."""
         packets = self._directions.get(direction)
         sent = packets.filter(pl.col("sent_ns") <= time_ns) if packets is not None else None
         if sent is None or sent.is_empty():
@@ -75,11 +72,9 @@ class Packets:
 
     def opened(self, opener: str, other: str, since_ns: int, until_ns: int) -> Direction | None:
         """The one connection that ``opener`` opened to ``other`` in this time; None for none or several."""
-        openings = self._openings.filter(
-            pl.col("from_host") == opener,
-            pl.col("to_host") == other,
-            pl.col("sent_ns").is_between(since_ns, until_ns),
-        ).unique(["from_port", "to_port"])
+        in_time = pl.col("sent_ns").is_between(since_ns, until_ns)
+        openings = self._openings.filter(in_time, from_host=opener, to_host=other)
+        openings = openings.unique(["from_port", "to_port"])
         if len(openings) != 1:
             return None
         row = openings.row(0, named=True)
@@ -87,8 +82,7 @@ class Packets:
 
     def port_of(self, opener: str, port: int, other: str) -> int:
         """The port that the connection of ``opener`` from ``port`` leads to; Failure when it was not seen."""
-        ends: Mapping[str, object] = {"from_host": opener, "from_port": port, "to_host": other}
-        openings = self._openings.filter(*(pl.col(name) == value for name, value in ends.items()))
+        openings = self._openings.filter(from_host=opener, from_port=port, to_host=other)
         if openings.is_empty():
             raise Failure("no_packet")
         return int(openings["to_port"][0])
@@ -99,10 +93,8 @@ class _Index:
 
     def __init__(self, packets: pl.DataFrame) -> None:
         sent = packets.sort("sent_ns")
-        self._begin, self._end = (
-            sent["offset"].to_numpy(),
-            (sent["offset"] + sent["payload_bytes"]).to_numpy(),
-        )
+        self._begin = sent["offset"].to_numpy()
+        self._end = (sent["offset"] + sent["payload_bytes"]).to_numpy()
         self._sent_ns, self._done_ns = sent["sent_ns"].to_numpy(), sent["done_ns"].to_numpy()
         self._delivered = (sent["fate"] == "delivered").to_numpy()
         self._ends, self._readable_ns = self._in_order()
@@ -112,9 +104,8 @@ class _Index:
         the gap before it."""
         ends, times, readable = [0], [np.iinfo(np.int64).min], 0
         waiting: list[tuple[int, int]] = []
-        for place in np.flatnonzero(self._delivered)[
-            np.argsort(self._done_ns[self._delivered], kind="stable")
-        ]:
+        delivered = np.flatnonzero(self._delivered)
+        for place in delivered[np.argsort(self._done_ns[delivered], kind="stable")]:
             waiting.append((int(self._begin[place]), int(self._end[place])))
             if waiting[-1][0] > readable:
                 continue
@@ -181,15 +172,14 @@ class Way:
         self.pieces.append(Piece(self.leg, place, host, part, self.now_ns, max(end_ns, self.now_ns)))
 
     def ends(self, end_ns: int, place: str, host: str, part: str) -> None:
-        """The byte has arrived at ``end_ns``: pieces that were recorded as ending up to the slack later are
-        shortened, so that the pieces add up to the time that the download took."""
+        """The byte has arrived at ``end_ns``: pieces that end up to the slack later are shortened, so that
+        all add up to the time that the download took."""
         if end_ns >= self.now_ns - SLACK_NS:
             self.give_back(end_ns)
         self.until(end_ns, place, host, part)
 
     def give_back(self, until_ns: int) -> None:
-        """End the last pieces at ``until_ns``, before the recorded end: a packet left before the write had
-        ended."""
+        """End the last pieces at ``until_ns``: a packet left before the write of it had ended."""
         while self.pieces and self.pieces[-1].end_ns > until_ns:
             last = self.pieces.pop()
             if last.start_ns < until_ns:
@@ -219,8 +209,8 @@ def over_link(way: Way, link: Link, carried: Carried, write_ns: int, waits_for: 
     """Add the way of a byte from its sender's hands to the receiver's kernel.
 
     ``write_ns`` is how long the write took of which the end is the last time known; ``waits_for`` what it
-    waited for until it was first sent. A packet that was sent again takes what lies between as ``recovery``,
-    and so does one that waits for bytes before it.
+    waited for until it was first sent. Time until it was sent again, or until bytes before it had come, is
+    ``recovery``.
     """
     if carried.first_sent_ns < way.now_ns:
         if carried.first_sent_ns < way.now_ns - write_ns - SLACK_NS:

@@ -4,8 +4,7 @@ In: a capture (pcap) of each host's interface, all by one clock, and the hosts' 
 packets as linkem's (docs/linkem.md), and how many records could not be used, by reason.
 
 A packet is sent when its sender's capture has it, and handed over when its receiver's has; one that only the
-sender has was lost. If a packet was sent more than once with the same bytes, an arrival belongs to the last
-one sent before it. A connection whose opening is not in the captures has no offsets, and no rows.
+sender has was lost. A connection whose opening is not in the captures has no offsets, and no rows.
 
 Reasons are ``cut_short`` (the capture ends within a record), ``not_tcp`` (no TCP over IPv4, or too little of
 it was captured), ``unknown_host`` (an address of no host that has a capture), ``no_opening``, ``reused`` (the
@@ -38,8 +37,8 @@ _LINK_HEADERS = {1: 14, 101: 0, 228: 0}
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 24, 16
 
 HEADER_BYTES = 128
-"""Bytes of each packet that are captured. Headers of Ethernet, and of IP and TCP with all their options, take
-at most 134; without Ethernet and without options of IP, 80."""
+"""Bytes of each packet that are captured. Headers of IP without options and of TCP with all of its options
+take at most 80."""
 
 _IPV4, _TCP = 0x0800, 6
 
@@ -89,8 +88,7 @@ def read_pcap(file: Path) -> tuple[pl.DataFrame, dict[str, int]]:
 
 
 def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
-    """The order of bytes, the unit of fractions in ns, and how many bytes come before IP."""
-    accepted = "a pcap, as tcpdump and Shadow write it"
+    """The order of bytes, the unit of fractions in ns, the bytes before IP."""
     for order in "<>" if len(content) >= _FILE_HEADER_BYTES else "":
         magic, _, _, _, _, _, link = struct.unpack_from(f"{order}IHHiIII", content)
         if magic in _FRACTION_NS:
@@ -99,6 +97,7 @@ def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
                     "is of another kind of link", file=file, value=link, accepted="1, 101 or 228"
                 )
             return order, _FRACTION_NS[magic], _LINK_HEADERS[link & 0xFFFF]
+    accepted = "a pcap, as tcpdump and Shadow write it"
     raise InputError("is no capture", file=file, value=content[:4].hex(), accepted=accepted)
 
 
@@ -160,11 +159,10 @@ def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints)
 
 @dataclass(frozen=True)
 class Captures:
-    """The segments that several hosts captured, as sent and as received.
+    """The segments that several hosts captured, with the ends by name: in ``sent`` with the time when the
+    sender captured it, in ``came`` when the receiver did.
 
-    Both have the ends by name, and ``time_ns``: in ``sent`` when the sender captured it, in ``came`` when the
-    receiver did. ``numbers`` says what TCP's numbers count, ``unknown_host`` how many segments are from or to
-    an address of none of these hosts.
+    ``unknown_host`` counts segments from or to an address of none of these hosts.
     """
 
     sent: pl.DataFrame
@@ -196,27 +194,19 @@ def captures_of(
 
 
 def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table of packets between the hosts of ``captures``, and the counts.
-
-    It has openings and packets with payload; acknowledgements alone carry nothing that anybody follows.
-    """
+    """The packets between the hosts of ``captures`` that open connections or have payload; and the counts."""
     sent, counts = _with_offsets(captures.sent, captures.numbers)
-    frame = _matched(sent, captures.came).select(
-        *("from_host", "to_host", "from_port", "to_port"),
-        pl.col("time_ns").alias("sent_ns"),
-        pl.col("done_ns").fill_null(pl.col("time_ns")),
+    frame = _matched(sent, captures.came).with_columns(
+        sent_ns="time_ns",
+        done_ns=pl.col("done_ns").fill_null(pl.col("time_ns")),
         fate=pl.when(pl.col("done_ns").is_null()).then(pl.lit("lost")).otherwise(pl.lit("delivered")),
-        offset=pl.col("offset"),
-        payload_bytes=pl.col("payload_bytes"),
-        flags=pl.col("flags"),
     )
-    ordered = frame.sort("sent_ns", maintain_order=True).cast(PACKETS)  # type: ignore[arg-type]
+    ordered = frame.select(*PACKETS).sort("sent_ns", maintain_order=True).cast(PACKETS)  # type: ignore[arg-type]
     return ordered, {"unknown_host": captures.unknown_host, **counts, **_sent_again(ordered)}
 
 
 def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
-    """How many packets with payload there are, how many of them had been sent before, and how many came
-    although they had come before."""
+    """How many packets have payload, and how many of them were sent again or came again."""
     same = [*_CONNECTION_ENDS, "offset"]
     copies = (
         packets.filter(pl.col("payload_bytes") > 0)
@@ -231,8 +221,8 @@ def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
 
 
 def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame, dict[str, int]]:
-    """SYNs, and segments with payload, with their ``offset``: the position of their first byte in its
-    direction. Segments without a known offset are left out, and counted by reason."""
+    """SYNs, and segments with payload, with the ``offset`` of their first byte in its direction; those with
+    none that is known are left out, and counted by reason."""
     syn, loaded = (pl.col("flags") & SYN) > 0, pl.col("payload_bytes") > 0
     ordered = sent.filter(syn | loaded).sort("time_ns", maintain_order=True)
     opened = ordered.with_columns(
@@ -254,9 +244,8 @@ def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame,
 def _byte_offsets(usable: pl.DataFrame) -> pl.DataFrame:
     """TCP's numbers of 32 bits counted on from a direction's first byte, each by the shorter way from the
     one before."""
-    here = (
-        pl.when(pl.col("payload_bytes") == 0).then(0).otherwise((pl.col("number") - pl.col("first")) % 2**32)
-    )
+    since_first = (pl.col("number") - pl.col("first")) % 2**32
+    here = pl.when(pl.col("payload_bytes") == 0).then(0).otherwise(since_first)
     step = (pl.col("here") - pl.col("here").shift(1, fill_value=0) + 2**31) % 2**32 - 2**31
     counted = usable.with_columns(here=here).with_columns(offset=step.cum_sum().over(_CONNECTION_ENDS))
     return counted.drop("here")
@@ -279,15 +268,13 @@ def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
-    """``sent`` with ``done_ns``, when each packet arrived: an arrival belongs to the last packet sent before
-    it that has no arrival yet.
-
-    Most packets are sent once and come once, which leaves nothing to choose.
-    """
+    """``sent`` with ``done_ns``, when each packet arrived: of packets with the same bytes, an arrival belongs
+    to the last one sent before it that has no arrival yet."""
     times = came.group_by(_SAME).agg(pl.col("time_ns").sort().alias("came_ns"))
     every = sent.with_columns(pl.len().over(_SAME).alias("copies")).join(
         times, on=_SAME, how="left", maintain_order="left"
     )
+    # Most packets are sent once and come once, which leaves nothing to choose.
     once = (pl.col("copies") == 1) & (pl.col("came_ns").list.len().fill_null(0) <= 1)
     alone = every.filter(once).with_columns(done_ns=pl.col("came_ns").list.first())
     rest = every.filter(~once).sort("time_ns", maintain_order=True)
@@ -301,7 +288,6 @@ def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen(sent: list[int], came: pl.Series | None) -> list[int | None]:
-    """When each of ``sent`` arrived, in their order; None for lost packets."""
     done: dict[int, int] = {}
     for done_ns in sorted(came.to_list(), reverse=True) if came is not None else ():
         fits = [place for place, sent_ns in enumerate(sent) if sent_ns <= done_ns and place not in done]

@@ -47,19 +47,10 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
 from torsweep.engines.shadow.simulate import (
-    AUTHORITIES_NS,
     BOOTSTRAP_NS,
-    CLIENTS_NS,
-    CLIENTS_SPREAD_NS,
-    CONSENSUS_VALID_S,
     EPOCH_S,
-    INITIAL_VOTING_INTERVAL_S,
-    RELAYS_ASK_AFTER_S,
-    RELAYS_NS,
     SHADOW_YAML,
     TEMPLATE_HOSTS,
-    VOTE_DELAY_S,
-    VOTING_INTERVAL_S,
     GraphHost,
     Layout,
     Process,
@@ -83,68 +74,61 @@ from torsweep.network.model import (
     link_rates,
 )
 from torsweep.tor.arti_client import ARTI_ENVIRONMENT, GUARDS_FILE
-from torsweep.tor.torrc import (
-    bandwidths_text,
-    check_network,
-    environment,
-)
+from torsweep.tor.torrc import bandwidths_text, check_network, environment
 from torsweep.units import SECOND_NS
 
 AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
 
 
-@dataclass(frozen=True)
-class GraphNodes:
-    """The nodes of Shadow's graph: the node of each host, the first and the last host of each node, how many
-    hosts it has, and its rates, bytes per second down and up."""
+AUTHORITIES_NS = 1 * SECOND_NS
+RELAYS_NS = 3 * SECOND_NS
+CLIENTS_NS = 28 * SECOND_NS
+CLIENTS_SPREAD_NS = 14 * SECOND_NS
+"""Clients start when relays have the first consensus, spread out so that they do not all reach a relay at
+once."""
 
-    of_host: list[int]
-    first: list[int]
-    last: list[int]
-    hosts: list[int]
-    rates: list[tuple[int, int]]
+INITIAL_VOTING_INTERVAL_S = 20
+VOTE_DELAY_S = 3
+VOTING_INTERVAL_S = 3600
+"""The first consensus after 20 s; no second one falls into a run of less than an hour. Relays have ten
+seconds to make themselves known before the vote; authorities share a place."""
+
+CONSENSUS_VALID_S = 3600
+"""Clients spread their requests for the next consensus over this time."""
+
+RELAYS_ASK_AFTER_S = 18
+"""Seconds after its start when a relay asks for the consensus. If there is none yet, tor waits for up to half
+a minute before it asks again."""
 
 
-def shared_nodes(network: Network) -> GraphNodes:
-    """Hosts with the same place, access delay and rates share a node, as nodes have the rates: see
-    :func:`.simulate.graph_text`."""
+def shared_nodes(network: Network) -> list[list[int]]:
+    """The hosts at each node of Shadow's graph: those with the same place, access delay and rates, as nodes
+    have the rates (:func:`.simulate.graph_text`)."""
     nodes: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
     for number, host in enumerate(network.hosts):
         rates = link_rates(host, AUTHORITY_BYTES_PER_S)
         nodes.setdefault((host.place, host.access_us, rates), []).append(number)
-    of_host = [0] * network.node_count
-    for node, hosts in enumerate(nodes.values()):
-        for number in hosts:
-            of_host[number] = node
-    return GraphNodes(
-        of_host=of_host,
-        first=[hosts[0] for hosts in nodes.values()],
-        last=[hosts[-1] for hosts in nodes.values()],
-        hosts=[len(hosts) for hosts in nodes.values()],
-        rates=[rates for _, _, rates in nodes],
-    )
+    return list(nodes.values())
 
 
 def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[str, int]:
-    """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
+    """The graph of ``network``, and how many pairs of hosts are closer than its least latency ``floor_us``.
 
-    A packet crosses one edge, which loses the network's share of packets. The edge of a node with itself is
-    between two hosts there.
-
-    Returns its text, and how many pairs of hosts are closer than the least latency.
-
-    Raises InputError when a pair of hosts has no latency.
+    The latency of an edge is half the RTT; the edge of a node with itself is between two hosts there. A
+    packet crosses one edge, which loses the network's share of packets. Raises InputError when a pair of
+    hosts has no latency.
     """
-    graph = shared_nodes(network)
-    source, target = np.triu_indices(len(graph.rates))
-    first, last, hosts = (np.array(each) for each in (graph.first, graph.last, graph.hosts))
+    nodes, every = shared_nodes(network), network.hosts
+    source, target = np.triu_indices(len(nodes))
+    first, last = (np.array([at[end] for at in nodes]) for end in (0, -1))
+    hosts = np.array([len(at) for at in nodes])
     one_way_us = latencies.between(first[source], last[target]) // 2
     within = source == target
     pairs = np.where(within, hosts[source] * (hosts[source] - 1) // 2, hosts[source] * hosts[target])
     missing = np.flatnonzero((pairs > 0) & (one_way_us <= 0))
     if len(missing):
-        one, other = (network.hosts[int(each[missing[0]])] for each in (first[source], last[target]))
+        one, other = (every[int(each[missing[0]])] for each in (first[source], last[target]))
         raise InputError(
             "a pair of hosts has no latency",
             file=LATENCY_FILE,
@@ -154,7 +138,8 @@ def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[
     floored = int(pairs[one_way_us < floor_us].sum())
     ends = zip(source.tolist(), target.tolist(), np.maximum(one_way_us, floor_us).tolist(), strict=True)
     edges = ((one, other, f"{latency_us} us") for one, other, latency_us in ends)
-    return graph_text(graph.rates, edges, network.loss_share), floored
+    rates = (link_rates(every[at[0]], AUTHORITY_BYTES_PER_S) for at in nodes)
+    return graph_text(rates, edges, network.loss_share), floored
 
 
 MOST_SHADOW_SEED = 2**32 - 1
@@ -168,9 +153,8 @@ _SHARED = "../../../shared"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the simulation, how many pairs of hosts are closer than its least latency, when
-    clients have to be ready, ns from its start, all but the share ``may_be_late`` of them, and its
-    programs."""
+    """What was written. ``floored_pairs`` of hosts are closer than the simulation's least latency;
+    ``ready_ns`` after its start clients have to be ready, all but the share ``may_be_late``."""
 
     simulation: ShadowSimulation
     floored_pairs: int
@@ -239,7 +223,6 @@ def simulated_programs(
 
 
 def _with_programs(hosts: dict[str, GraphHost], programs: Sequence[HostProgram]) -> dict[str, GraphHost]:
-    """``hosts`` with ``programs`` after the processes of each."""
     for program in programs:
         host, does = hosts[program.host], program.does
         until_ns = None if does.until_ns is None else BOOTSTRAP_NS + does.until_ns
@@ -250,18 +233,12 @@ def _with_programs(hosts: dict[str, GraphHost], programs: Sequence[HostProgram])
 
 
 class _Builder:
-    """The hosts of one run; files that belong to them are written on the way."""
+    """Makes the hosts of one run, and writes their files on the way."""
 
-    def __init__(
-        self,
-        run: RunSpec,
-        network: Network,
-        keys: Keys,
-        tools: ShadowTools,
-        folder: Path,
-    ) -> None:
+    def __init__(self, run: RunSpec, network: Network, keys: Keys, tools: ShadowTools, folder: Path) -> None:
         self.run, self.network, self.keys, self.tools = run, network, keys, tools
-        self.nodes, self.graph_nodes = network.node_of, shared_nodes(network).of_host
+        self.nodes = network.node_of
+        self.graph_nodes = {host: node for node, at in enumerate(shared_nodes(network)) for host in at}
         self.users = network.users
         self.numbers = {client.name: number for number, client in enumerate(network.clients)}
         self.shared = folder / "shared"
@@ -269,7 +246,6 @@ class _Builder:
         self.client_torrcs: dict[str, str] = {}
 
     def hosts(self) -> dict[str, GraphHost]:
-        """All hosts by name."""
         self.shared.mkdir()
         (self.shared / "server.graphml").write_text(server_graph())
         (self.shared / "bandwidths").write_text(
@@ -279,10 +255,7 @@ class _Builder:
         hosts = {
             **{host.name: self._authority(host.name) for host in self.network.authorities},
             **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
-            **{
-                client.name: self._client(turn, client)
-                for turn, client in enumerate(self.network.tor_clients)
-            },
+            **{each.name: self._client(turn, each) for turn, each in enumerate(self.network.tor_clients)},
             **{server.name: self._server(server) for server in self.network.servers},
             **{host.name: self._own(host) for host in self.network.program_hosts},
         }
@@ -307,7 +280,7 @@ class _Builder:
         return host_torrc(self.run, self.network, self.keys.identities, role, host, values, lines, known)
 
     def _client_torrc(self, name: str) -> str:
-        """The torrc of the client ``name``, which it shares with all clients that have the same."""
+        """The file of the client's torrc, which clients with the same torrc share."""
         paths = paths_text(self.run, self.keys.identities, name, self.tools.tors.options(name))
         if paths:
             (self.template / name / CIRCUIT_PATHS_FILE).write_text(paths)
@@ -326,14 +299,14 @@ class _Builder:
     def _authority(self, name: str) -> GraphHost:
         valid = CONSENSUS_VALID_S // INITIAL_VOTING_INTERVAL_S
         lines = [f"V3BandwidthsFile {_SHARED}/bandwidths", f"V3AuthNIntervalsValid {valid}"]
-        self._host_folder(name, self._torrc("authority", name, lines))
+        self._keyed_folder(name, self._torrc("authority", name, lines))
         return self._host(name, [self._tor(name, "torrc", AUTHORITIES_NS)])
 
     def _relay(self, index: int) -> GraphHost:
         relay = self.network.relays[index]
         lines = [f"TestingServerConsensusDownloadInitialDelay {RELAYS_ASK_AFTER_S}"]
         lines += recording_lines(self.run, relay, RING_FILE, VEGAS_LOG)
-        self._host_folder(relay.name, self._torrc("relay", relay.name, lines))
+        self._keyed_folder(relay.name, self._torrc("relay", relay.name, lines))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
         tor = self._tor(relay.name, "torrc", start_ns)
         if logs_round_trips(self.run.tor, relay):
@@ -343,23 +316,16 @@ class _Builder:
         return self._host(relay.name, processes)
 
     def _client(self, turn: int, client: Client) -> GraphHost:
-        """The Shadow host of ``client``, which starts as number ``turn``."""
+        """``client``, which starts as number ``turn``."""
         start_ns = CLIENTS_NS + turn * CLIENTS_SPREAD_NS // len(self.network.tor_clients)
         window_ns, users = self.run.client_start_window_ns, self.users[client.name]
         starts = {
             user.name: client_start_ns(self.run.seed, self.numbers[user.name], window_ns) for user in users
         }
         first_ns = min(starts.values())
-        folder = self.template / client.name
-        folder.mkdir()
-        (folder / "tgen.graphml").write_text(
-            client_graph(
-                self.run,
-                [User(self.numbers[name], name, start_ns - first_ns) for name, start_ns in starts.items()],
-                client.kind,
-                self._names_for(client),
-            )
-        )
+        asking = [User(self.numbers[name], name, start_ns - first_ns) for name, start_ns in starts.items()]
+        graph = client_graph(self.run, asking, client.kind, self._names_for(client))
+        self._host_folder(client.name, "tgen.graphml", graph)
         if self.tools.tors.is_arti(client.name):
             processes = [self._arti(client.name, start_ns)]
         else:
@@ -372,34 +338,33 @@ class _Builder:
     def _names_for(self, client: Client) -> list[str]:
         """The servers of ``client``, as TGen finds them."""
         servers = self.network.servers_of(client)
-        if client.kind == ONION:
-            return [server_name(self.network, server, client.kind) for server in servers]
-        return [server.name for server in servers]
+        onion = client.kind == ONION
+        return [server_name(self.network, each, ONION) if onion else each.name for each in servers]
 
     def _server(self, server: Server) -> GraphHost:
         processes = [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)]
         if server.onion:
-            folder = self.template / server.name
-            folder.mkdir()
-            onion_keys(self.network.seed, server.name).write(folder / ONION_FOLDER)
-            (folder / "torrc").write_text(
-                self._torrc("client", server.name, service_lines(ONION_FOLDER, "127.0.0.1"))
-            )
+            torrc = self._torrc("client", server.name, service_lines(ONION_FOLDER, "127.0.0.1"))
+            self._host_folder(server.name, "torrc", torrc)
+            onion_keys(self.network.seed, server.name).write(self.template / server.name / ONION_FOLDER)
             processes.append(self._tor(server.name, "torrc", CLIENTS_NS))
         return self._host(server.name, processes)
 
     def _own(self, host: ProgramHost) -> GraphHost:
-        """A host of programs, with its tor."""
+        """A host of programs."""
         if host.torrc is None:
             return self._host(host.name, [])
-        folder = self.template / host.name
-        folder.mkdir()
-        (folder / "torrc").write_text(self._torrc("client", host.name, socks=PROGRAM_SOCKS_PORT))
+        torrc = self._torrc("client", host.name, socks=PROGRAM_SOCKS_PORT)
+        self._host_folder(host.name, "torrc", torrc)
         return self._host(host.name, [self._tor(host.name, "torrc", CLIENTS_NS)])
 
-    def _host_folder(self, name: str, text: str) -> None:
+    def _host_folder(self, name: str, file: str, text: str) -> None:
+        (self.template / name).mkdir(exist_ok=True)
+        (self.template / name / file).write_text(text)
+
+    def _keyed_folder(self, name: str, torrc: str) -> None:
         shutil.copytree(self.keys.of(name), self.template / name)
-        (self.template / name / "torrc").write_text(text)
+        self._host_folder(name, "torrc", torrc)
 
     def _tor(self, host: str, file: str, start_ns: int) -> Process:
         tors = self.tools.tors
@@ -429,10 +394,5 @@ class _Builder:
         return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})
 
     def _oniontrace(self, events: str, start_ns: int) -> Process:
-        arguments = [
-            "Mode=log",
-            f"TorControlPort={CONTROL_PORT}",
-            "LogLevel=warning",
-            f"Events={events}",
-        ]
+        arguments = ["Mode=log", f"TorControlPort={CONTROL_PORT}", "LogLevel=warning", f"Events={events}"]
         return Process(self.tools.oniontrace, arguments, start_ns)

@@ -1,8 +1,7 @@
 """shadow.yaml and layout.json: what Shadow is asked to simulate, and what readers of its logs have to know.
 
-In: hosts with their processes, a graph, times. Out: a configuration, as JSON, which YAML 1.2 contains: that
-is much faster to write for a thousand hosts, and the same hosts give the same bytes; :class:`Layout`; the
-folder with compressed logs.
+In: hosts with their processes, a graph, times. Out: a configuration, as JSON, which YAML 1.2 contains, and
+which is much faster to write for a thousand hosts; :class:`Layout`; the folder with compressed logs.
 """
 
 from __future__ import annotations
@@ -44,26 +43,6 @@ EPOCH_S = 946_684_800
 
 BOOTSTRAP_NS = 60 * SECOND_NS
 """From Shadow's start to the opening of the clients' window: a run's own time is counted from here."""
-
-AUTHORITIES_NS = 1 * SECOND_NS
-RELAYS_NS = 3 * SECOND_NS
-CLIENTS_NS = 28 * SECOND_NS
-CLIENTS_SPREAD_NS = 14 * SECOND_NS
-"""Clients start when relays have the first consensus, spread out so that they do not all reach a relay at
-once."""
-
-INITIAL_VOTING_INTERVAL_S = 20
-VOTE_DELAY_S = 3
-VOTING_INTERVAL_S = 3600
-"""The first consensus after 20 s; no second one falls into a run of less than an hour. Relays have ten
-seconds to make themselves known before the vote; authorities share a place."""
-
-CONSENSUS_VALID_S = 3600
-"""Clients spread their requests for the next consensus over this time."""
-
-RELAYS_ASK_AFTER_S = 18
-"""Seconds after its start when a relay asks for the consensus. If there is none yet, tor waits for up to half
-a minute before it asks again."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +87,7 @@ that depends on how often tor happens to ask for the time, and has been seen not
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host: what it is, when it starts, and whether it is still to run at the end.
-
-    With ``until_ns`` it is told to end then, by SIGTERM, and ends by that."""
+    """A process of a host, which still runs at the end or not; SIGTERM ends it at ``until_ns``."""
 
     path: Path | str
     arguments: Sequence[str]
@@ -120,7 +97,7 @@ class Process:
     until_ns: int | None = None
 
     def document(self) -> dict[str, Any]:
-        """The process as Shadow's configuration has it."""
+        """The process in Shadow's configuration."""
         document: dict[str, Any] = {
             "path": str(self.path),
             "args": list(self.arguments),
@@ -145,7 +122,7 @@ class GraphHost:
 
 @dataclass(frozen=True)
 class ShadowSimulation:
-    """A whole simulation. ``folder`` holds the template of the hosts' folders, the graph and the data."""
+    """A whole simulation."""
 
     hosts: Mapping[str, GraphHost]
     stop_ns: int
@@ -153,14 +130,13 @@ class ShadowSimulation:
     parallelism: int = 0
     unlimited_until_ns: int = 0
     runahead_us: int = 1_000
-    graph: str = "graph.gml"
     options: ShadowOptions = SHADOWS_DEFAULTS
 
     def text(self, folder: Path) -> str:
-        """The configuration, for a simulation in ``folder``.
+        """The configuration of a simulation in ``folder``.
 
-        Raises InputError for a process that would start after the end of the simulation, for which Shadow
-        would wait for ever, and for options of a host that is not there.
+        Raises InputError for a process that would start after the end, for which Shadow would wait for ever,
+        and for options of a host that is not there.
         """
         document: dict[str, Any] = {
             "general": {
@@ -176,7 +152,7 @@ class ShadowSimulation:
                 "template_directory": str((folder / "template").absolute()),
             },
             "network": {
-                "graph": {"type": "gml", "file": {"path": str((folder / self.graph).absolute())}},
+                "graph": {"type": "gml", "file": {"path": str((folder / "graph.gml").absolute())}},
                 "use_shortest_path": False,
             },
             "experimental": {**EXPERIMENTAL, "runahead": f"{self.runahead_us} us"},
@@ -205,10 +181,10 @@ class ShadowSimulation:
 
 def graph_text(rates: Iterable[tuple[int, int]], edges: Iterable[tuple[int, int, str]], loss: float) -> str:
     """Shadow's graph in GML: nodes by their rates, bytes per second down and up; edges by their ends and
-    latency, which lose a share of packets.
+    latency, which lose the share ``loss`` of packets.
 
-    Nodes have the rates: Shadow up to 3.3.0 gives a host whose rates are in its configuration its
-    downstream rate both ways.
+    Nodes have the rates because Shadow up to 3.3.0 gives a host with rates of its own the downstream one both
+    ways.
     """
     # Reading a run's tables needs this module, too, but no graph.
     import networkx
@@ -232,8 +208,8 @@ def _ns(time_ns: int) -> str:
 
 
 def followed_hosts(tracing: Tracing | None, network: Network) -> list[str]:
-    """All hosts that may be on the way of a followed download; no host if no download is followed, or if no
-    cells are traced that lead from host to host."""
+    """All hosts that may be on the way of a followed download; none if no download is followed, or no cells
+    are traced that lead from host to host."""
     if tracing is None or not tracing.downloads or not tracing.hosts:
         return []
     clients = [client.name for client in network.clients]
@@ -244,11 +220,8 @@ _KEPT_SUFFIXES = (".stdout", ".stderr", ".graphml", ".log")
 
 
 def compress_logs(folder: Path) -> None:
-    """Compress the logs of every host in ``folder`` and remove the rest of its files.
-
-    The graph, the keys and what tor keeps in its data directories go: run.json and the network give them
-    again. Empty logs go too. While a plain log is there, it counts before a compressed one.
-    """
+    """Compress the logs of every host in ``folder``; empty ones go, and so does what run.json and the network
+    give again. While a plain log is there, it counts before a compressed one."""
     for made in ("template", "graph.gml"):
         _remove(folder / made)
     for entry in sorted((folder / HOSTS_FOLDER).glob("*/*")):
@@ -299,6 +272,20 @@ class Layout:
     authorities: Mapping[str, str]
     servers: Mapping[str, str]
 
+    @property
+    def start_us(self) -> int:
+        """The run's time 0, µs since 1970 of the simulated clock."""
+        return self.epoch_s * 1_000_000 + self.bootstrap_ns // 1000
+
+    @property
+    def end_us(self) -> int:
+        """The run's end, likewise."""
+        return self.start_us + self.duration_ns // 1000
+
+    def since_start(self, column: str) -> pl.Expr:
+        """``column``, µs since 1970, counted from the run's time 0."""
+        return pl.col(column) - self.start_us
+
     def write(self, folder: Path) -> None:
         """Write layout.json into ``folder``."""
         write_text(folder / LAYOUT_FILE, json.dumps(asdict(self), indent=1, sort_keys=True) + "\n")
@@ -308,21 +295,3 @@ def read_layout(folder: Path) -> Layout:
     """The layout in ``folder``; InputError when it is missing or of another version."""
     file = folder / LAYOUT_FILE
     return validate(Layout, read_json(file), file)
-
-
-@dataclass(frozen=True)
-class Clock:
-    """Start (the opening of the clients' window) and end of a run, µs since 1970 of the simulated clock."""
-
-    start_us: int
-    end_us: int
-
-    @classmethod
-    def of(cls, layout: Layout) -> Clock:
-        """The clock of the run that ``layout`` describes."""
-        start_us = layout.epoch_s * 1_000_000 + layout.bootstrap_ns // 1000
-        return cls(start_us, start_us + layout.duration_ns // 1000)
-
-    def since_start(self, column: str) -> pl.Expr:
-        """``column`` counted from the start of the run."""
-        return pl.col(column) - self.start_us

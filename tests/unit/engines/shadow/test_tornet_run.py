@@ -146,6 +146,6 @@ def test_a_simulation_that_ends_before_its_clients_start_is_refused(
 def test_a_folder_of_a_host_that_is_not_simulated_is_not_read(tmp_path):
     hosts = simulated_tornet(tmp_path / "simulated") / "shadow.data/hosts"
     (hosts / "perfclient9exit").mkdir()
-    with pytest.raises(InputError, match="perfclient9exit: has no log of TGen"):
+    with pytest.raises(InputError, match="perfclient9exit: has no log of tgen"):
         read_logs(hosts)
     assert read_logs(hosts, CLIENTS).clients == ["markovclient1exit", "perfclient1exit"]

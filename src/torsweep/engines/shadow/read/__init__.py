@@ -16,21 +16,20 @@ import polars as pl
 
 from torsweep.config.conflux import counted_conflux
 from torsweep.engines.breakdown.join import Seen, write_breakdown, write_no_breakdown
-from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
+from torsweep.engines.breakdown.pcap import Captures, captures_of, join_captures, read_pcap
 from torsweep.engines.cell_ring import RING_FILE, write_cells
 from torsweep.engines.circuit_paths import common_paths
 from torsweep.engines.cost_tables import VEGAS_LOG, round_trips_frame
 from torsweep.engines.host_files import address
 from torsweep.engines.programs import CAPTURE_FILE
-from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
+from torsweep.engines.run_spec import read_run
+from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_all_logs, find_logs
 from torsweep.engines.shadow.read.oniontrace import (
     Events,
     circuit_rows,
     read_oniontrace,
     relay_rows,
     telling_logs,
-    tor_streams,
     traced_downloads,
 )
 from torsweep.engines.shadow.read.streams import (
@@ -41,7 +40,7 @@ from torsweep.engines.shadow.read.streams import (
     unfinished_downloads,
 )
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
-from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Clock, Layout, followed_hosts, read_layout
+from torsweep.engines.shadow.simulate import HOSTS_FOLDER, Layout, followed_hosts, read_layout
 from torsweep.engines.table_schema import (
     CIRCUITS,
     OUTCOMES,
@@ -63,44 +62,37 @@ _NO_PROGRESS = pl.DataFrame(schema=PROGRESS.polars)
 
 
 def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
-    """Write the tables of the run in ``run_directory`` from the logs in ``shadow_directory``.
+    """Write the tables of the run in ``run_directory`` from the logs in ``shadow_directory``; counters of
+    lines, of downloads by outcome, and of what could not be known.
 
-    Returns counters: versions, lines and unknown lines of each program's logs, downloads by outcome, and what
-    could not be known. Raises InputError, naming file and line, for logs that are missing, cut off, garbled
-    where it matters, or of versions that cannot be read.
+    Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
+    of versions that cannot be read.
     """
-    run, layout, hosts = (
-        read_run(run_directory),
-        read_layout(shadow_directory),
-        shadow_directory / HOSTS_FOLDER,
-    )
-    clock, clients = Clock.of(layout), list(layout.clients)
-    tgen_logs = _complete(find_logs(hosts, "tgen", clients), clients, hosts)
+    run, layout = read_run(run_directory), read_layout(shadow_directory)
+    hosts, clients = shadow_directory / HOSTS_FOLDER, list(layout.clients)
+    tgen_logs = find_all_logs(hosts, "tgen", clients)
     tgen = read_tgen(tgen_logs)
     steps = read_graphs([_graph(hosts, client) for client in clients])
-    unfinished = unfinished_downloads(tgen_logs, tgen, steps, clock.end_us)
+    unfinished = unfinished_downloads(tgen_logs, tgen, steps, layout.end_us)
     traces = find_logs(hosts, "oniontrace", clients)
     events = by_client(read_oniontrace(traces), traces, clients)
-    asked_streams = tor_streams(events)
-    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked_streams, events)
-    streams = stream_rows(
-        downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height)
-    )
-    circuits = circuits_frame(circuit_rows(events, asked_streams, _names(layout)), clients, clock)
+    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), events)
+    streams = stream_rows(downloads, tgen.growth, layout)
+    circuits = circuits_frame(circuit_rows(events, _names(layout)), layout)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
-    progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
+    progress = progress_rows(streams, tgen, events, layout, hosts) if run.tables.progress else _NO_PROGRESS
     write_table(run_directory, PROGRESS, progress)
-    received = received_rows(streams, events, clock)
+    received = received_rows(streams, events, layout)
     if run.arti_hosts:
         # What tor tells of its own circuits and bytes would be compared with that of all clients.
         circuits, received = circuits.clear(), received.clear()
     write_table(run_directory, RECEIVED, received)
     streams = streams.select(list(STREAMS.polars))
     write_table(run_directory, STREAMS, streams)
-    write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
+    write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, layout))
     write_table(run_directory, CIRCUITS, circuits)
-    write_table(run_directory, ROUND_TRIPS, _round_trips(hosts, layout, clock))
+    write_table(run_directory, ROUND_TRIPS, _round_trips(hosts, layout))
     return {
         "tgen": {
             "versions": sorted(set(tgen.versions["version"])),
@@ -122,31 +114,23 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     }
 
 
-def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
-    """The table of round trips, from the logs of the exits that have one."""
-    logs = {
-        relay: file
-        for relay in layout.relays
-        for suffix in reversed(SUFFIXES)
-        if (file := hosts / relay / f"{VEGAS_LOG}{suffix}").exists()
-    }
-    zero = datetime.fromtimestamp(clock.start_us // 1_000_000, UTC).replace(tzinfo=None)
-    return round_trips_frame(logs, zero, clock.end_us - clock.start_us)
-
-
-def _complete(logs: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:
-    missing = sorted(set(names) - {log.host for log in logs})
-    if missing:
-        raise InputError(f"no log of tgen, nor of {len(missing) - 1} other clients", file=hosts / missing[0])
-    return logs
+def _round_trips(hosts: Path, layout: Layout) -> pl.DataFrame:
+    found = {relay: _plain_or_packed(hosts / relay / VEGAS_LOG) for relay in layout.relays}
+    logs = {relay: file for relay, file in found.items() if file is not None}
+    zero = datetime.fromtimestamp(layout.start_us // 1_000_000, UTC).replace(tzinfo=None)
+    return round_trips_frame(logs, zero, layout.duration_ns // 1000)
 
 
 def _graph(hosts: Path, client: str) -> Log:
-    for suffix in SUFFIXES:
-        file = hosts / client / f"{GRAPH_FILE}{suffix}"
-        if file.exists():
-            return Log(client, file)
-    raise InputError("no such file", file=hosts / client / GRAPH_FILE)
+    file = _plain_or_packed(hosts / client / GRAPH_FILE)
+    if file is None:
+        raise InputError("no such file", file=hosts / client / GRAPH_FILE)
+    return Log(client, file)
+
+
+def _plain_or_packed(file: Path) -> Path | None:
+    places = (file.with_name(f"{file.name}{suffix}") for suffix in SUFFIXES)
+    return next((place for place in places if place.exists()), None)
 
 
 def by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> Events:
@@ -167,15 +151,15 @@ def _names(layout: Layout) -> dict[str, str]:
     return {fingerprint: name for name, fingerprint in (*layout.relays.items(), *layout.authorities.items())}
 
 
-def circuits_frame(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
-    """``rows`` as the table of circuits; ``log`` counts ``clients``."""
-    times = [clock.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
-    client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
+def circuits_frame(rows: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """``rows`` as the table of circuits; ``log`` counts the clients of ``layout``."""
+    times = [layout.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
+    client = pl.Series(list(layout.clients), dtype=pl.String).gather(rows["log"])
     return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
 
 
 def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
-    """How many times something stays unknown that the tables have a column for."""
+    """How many values of the tables stay unknown."""
     unfinished = streams.filter(pl.col("outcome") == "unfinished")
     used = circuits.filter(pl.col("streams") > 0)
     return {
@@ -186,8 +170,8 @@ def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
 
 
 _ANSWER_HEADER_BYTES = 62
-"""Before the payload of an answer, TGen 1.1.2 sends its password, and a line with the version of its
-protocol, the host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
+"""Before the payload of an answer, TGen 1.1.2 sends its password and a line with its protocol's version, the
+host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
 
 
 def answer_header_bytes(server: str) -> int:
@@ -200,7 +184,7 @@ def read_captures(
 ) -> tuple[Captures, dict[str, int]]:
     """The captures of ``names`` in the folder ``hosts``; the run begins ``zero_ns`` after Shadow does.
 
-    Raises InputError for a capture that is missing, none, or has a clock that goes back.
+    Raises InputError as :func:`read_pcap` does.
     """
     segments: dict[str, pl.DataFrame] = {}
     counts: dict[str, int] = {}
@@ -211,20 +195,16 @@ def read_captures(
     return captures_of(segments, addresses, "packets"), counts
 
 
-def _rings(run: RunSpec, folder: Path) -> dict[str, Path]:
-    hosts = run.tracing.hosts if run.tracing else ()
-    return {host: folder / HOSTS_FOLDER / host / RING_FILE for host in hosts}
-
-
 def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int) -> dict[str, Any]:
     """Write the tables of a traced run, whose pairs of hosts are ``least_one_way_ns`` apart or more.
 
-    All hosts of a simulation have one clock. Raises InputError for a ring or a capture that is not whole.
+    All hosts of a simulation have one layout. Raises InputError for a ring or a capture that is not whole.
     """
     run = read_run(run_directory)
     if run.tracing is None:
         return {"tracing": {}}
-    layout, rings = read_layout(folder), _rings(run, folder)
+    layout, hosts = read_layout(folder), folder / HOSTS_FOLDER
+    rings = {host: hosts / host / RING_FILE for host in run.tracing.hosts}
     traced = {"tracing": write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)}
     network_directory = run_directory / run.network
     network, _ = read_network(network_directory, latency=False)
@@ -233,7 +213,8 @@ def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int
         write_no_breakdown(run_directory)
         return traced
     names = {address(node): name for name, node in network.node_of.items()}
-    captures, unused = read_captures(folder / HOSTS_FOLDER, captured, names, layout.bootstrap_ns)
-    seen = Seen(captures, least_one_way_ns, answer_header_bytes)
+    captures, unused = read_captures(hosts, captured, names, layout.bootstrap_ns)
+    packets, unplaced = join_captures(captures)
+    seen = Seen(packets, least_one_way_ns, answer_header_bytes)
     document = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
-    return {**traced, **document, "captures": {**unused, **document["captures"]}}
+    return {**traced, **document, "captures": {**unused, **unplaced}}

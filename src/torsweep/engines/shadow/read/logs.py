@@ -1,7 +1,7 @@
 """Logs of simulated hosts, cut into lines and fields: many files at once, in bounded memory.
 
-In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
-with a row for each line, in batches of some megabytes that threads parse side by side.
+In: the folder of hosts that Shadow leaves. Out: frames with a row for each line, in batches of some megabytes
+that threads parse side by side.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -51,11 +51,8 @@ def numbers(patterns: Mapping[str, str]) -> list[pl.Expr]:
 def check_versions(
     logs: Sequence[Log], versions: pl.DataFrame, program: str, oldest: tuple[int, ...]
 ) -> None:
-    """Check the versions in ``versions`` (columns ``log``, ``line``, ``version``).
-
-    Raises InputError for a log without a version line, which is no log of ``program`` from its start on,
-    and for a version below ``oldest``, whose lines mean something else.
-    """
+    """Raise InputError for a log without one of ``versions`` (log, line, version), which is no log of
+    ``program`` from its start on, and for a version below ``oldest``, whose lines mean something else."""
     accepted = f"{program} {'.'.join(map(str, oldest))} or later"
     missing = sorted(set(range(len(logs))) - set(versions["log"]))
     if missing:
@@ -128,14 +125,23 @@ def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "st
     return logs_of_hosts
 
 
+def find_all_logs(hosts: Path, program: str, names: Collection[str]) -> list[Log]:
+    """:func:`find_logs` of hosts that all have one; else InputError."""
+    logs = find_logs(hosts, program, names)
+    missing = sorted(set(names) - {log.host for log in logs})
+    if missing:
+        problem = f"has no log of {program}, nor have {len(missing) - 1} other clients"
+        raise InputError(problem, file=hosts / missing[0])
+    return logs
+
+
 def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> Parsed:
-    """Run ``parse`` on all lines, in the order of the logs.
+    """Run ``parse`` on all lines, in the order of the logs, on as many threads as there are cores.
 
     ``parse`` gets frames with the columns ``log`` (index into ``logs``), ``line`` (number in its file, from
     1) and ``text``; lines of a file larger than a batch come in several frames. It returns a dataclass of
-    frames and counts: the frames of all batches are put below each other, the counts added. It runs on as
-    many threads as there are cores. Raises InputError when a file ends in the middle of a line or of its
-    compressed data.
+    frames and counts: the frames of all batches are put below each other, the counts added. Raises InputError
+    when a file ends in the middle of a line or of its compressed data.
     """
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         tasks = [
@@ -151,14 +157,11 @@ def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> 
 
 
 def _together(parts: Sequence[Parsed]) -> Parsed:
-    columns = {field.name: [getattr(part, field.name) for part in parts] for field in fields(parts[0])}
-    return replace(
-        parts[0],
-        **{
-            name: pl.concat(values) if isinstance(values[0], pl.DataFrame) else sum(values)
-            for name, values in columns.items()
-        },
-    )
+    whole: dict[str, Any] = {}
+    for field in fields(parts[0]):
+        values = [getattr(part, field.name) for part in parts]
+        whole[field.name] = pl.concat(values) if isinstance(values[0], pl.DataFrame) else sum(values)
+    return replace(parts[0], **whole)
 
 
 def _groups(logs: Sequence[Log]) -> Iterator[range]:

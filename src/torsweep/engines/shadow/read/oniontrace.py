@@ -1,8 +1,8 @@
 """What OnionTrace logs of tor: bandwidth of relays, circuits and streams of clients.
 
-In: the standard output of OnionTrace in mode ``log``; the clients' downloads. Out: :class:`Events`, a frame
-for each kind of event (Tor's control-spec, section 4.1); the rows of ``relays.parquet``; a row for each
-circuit (:func:`circuit_rows`), and which of them carried which download (:func:`traced_downloads`).
+In: the standard output of OnionTrace in mode ``log``; the clients' downloads. Out: :class:`Events` (Tor's
+control-spec, section 4.1); the rows of ``relays.parquet``; a row for each circuit, and which of them carried
+which download.
 
 TGen's connection and tor's stream are matched by the port of the connection, which both name; a download
 without a report is matched with what is left over, in order.
@@ -27,8 +27,9 @@ from torsweep.engines.shadow.read.logs import (
     time_us,
     words,
 )
-from torsweep.engines.shadow.simulate import Clock
+from torsweep.engines.shadow.simulate import Layout
 from torsweep.engines.table_schema import CIRCUITS, RELAYS
+from torsweep.units import SECOND_NS
 
 HALF_SECOND_US = 500_000
 
@@ -39,22 +40,22 @@ def telling_logs(events: Events) -> list[int]:
 
 
 def relay_rows(
-    events: Events, logs: Sequence[Log], clock: Clock, earlier_us: int = HALF_SECOND_US
+    events: Events, logs: Sequence[Log], layout: Layout, earlier_us: int = HALF_SECOND_US
 ) -> pl.DataFrame:
     """A row for each second and each relay of ``logs`` with an event, by second, then as in ``logs``.
 
     OnionTrace listens once a tor has built a circuit of its own, which a relay of a single path never does:
-    nothing is known about such a relay, so it has no rows. tor tells of the second before, at any phase of a
-    second: an event counts for the whole second in which the middle of its span lies. Seconds without an
-    event, which tor leaves out when it is late, are 0. ``earlier_us`` is how long before an event that is.
+    such a relay has no rows. tor tells of the second before, at any phase of a second: an event counts for
+    the second in which the middle of its span lies, ``earlier_us`` before it. Seconds without an event, which
+    tor leaves out when it is late, are 0.
     """
-    seconds = (clock.end_us - clock.start_us) // 1_000_000
+    seconds = layout.duration_ns // SECOND_NS
     with_events = telling_logs(events)
     relays = {"log": with_events, "relay": [logs[number].host for number in with_events]}
     grid = pl.DataFrame({"second": pl.int_range(seconds, dtype=pl.Int32, eager=True)}).join(
         pl.DataFrame(relays, schema={"log": pl.Int64, "relay": pl.String}), how="cross"
     )
-    second = (clock.since_start("time_us") - earlier_us).floordiv(1_000_000)
+    second = (layout.since_start("time_us") - earlier_us).floordiv(1_000_000)
     carried = (
         events.bandwidth.with_columns(second=second.cast(pl.Int32))
         .group_by("log", "second")
@@ -77,11 +78,10 @@ _EVENT = r" Logger: 650[ +-]([A-Z_]+) "
 _KNOWN = ("BW", "CIRC", "CIRC_MINOR", "CIRC_BW", "STREAM", "STREAM_BW", "STATUS_CLIENT")
 
 CLIENT_EVENTS = "CIRC,STREAM,STREAM_BW\r\nGETINFO,circuit-status"
-"""The events that OnionTrace asks the tor of a client for.
+"""The events that OnionTrace asks the tor of a client for, and a question: which circuits exist already?
 
-It may register for events only when tor has a circuit, and that circuit is the one that a client then uses
-first. OnionTrace passes the list on to tor, with blanks for commas, so the list can end with a question:
-which circuits exist already? The answer is logged like an event.
+It may register for events only when tor has a circuit, which is the one that a client then uses first.
+OnionTrace passes the list on to tor, with blanks for commas, and logs the answer like an event.
 """
 
 _QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
@@ -137,11 +137,8 @@ class Events:
 
 
 def read_oniontrace(logs: Sequence[Log]) -> Events:
-    """Read the logs of OnionTrace.
-
-    Raises InputError, naming file and line, for a version that is too old, an event of a known kind
-    without one of its fields, and a log that is cut off.
-    """
+    """Read ``logs``; InputError, with file and line, for a version that is too old, an event of a known kind
+    without one of its fields, and a log that is cut off."""
     events = parse_logs(logs, lambda lines: _parse(logs, lines))
     check_versions(logs, events.versions, "OnionTrace", OLDEST_ONIONTRACE)
     return events
@@ -169,16 +166,11 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
         )
         return fields.select("log", "time_us", *integers, *texts)
 
+    needed = ["circuit", "status"]
+    circuits = (events(kind, _CIRC, _CIRC_ID, needed) for kind in ("CIRC", "CIRC_MINOR"))
     return Events(
         bandwidth=events("BW", {}, _BW, list(_BW)),
-        circuits=pl.concat(
-            [
-                listed,
-                events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"]),
-                events("CIRC_MINOR", _CIRC, _CIRC_ID, ["circuit", "status"]),
-            ],
-            how="diagonal",
-        ),
+        circuits=pl.concat([listed, *circuits], how="diagonal"),
         circuit_bytes=events("CIRC_BW", {}, _CIRC_BW, list(_CIRC_BW)),
         streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
         stream_bytes=events("STREAM_BW", {}, _STREAM_BW, list(_STREAM_BW)),
@@ -212,28 +204,28 @@ def tor_streams(events: Events) -> pl.DataFrame:
     connected_us (null: never), closed_us (null: still open).
     """
     new = events.streams.filter((pl.col("status") == "NEW") & (pl.col("purpose") == "USER"))
-    first_us = pl.col("time_us").min()
-    carried = _carried()
     fates = events.streams.group_by("log", "tor_stream").agg(
-        circuit=pl.col("circuit").filter(carried).last(),
+        circuit=pl.col("circuit").filter(_carried()).last(),
         connected_us=pl.col("time_us").filter(pl.col("status") == "SUCCEEDED").min(),
         closed_us=pl.col("time_us").filter(pl.col("status").is_in(_ENDED)).max(),
     )
     return (
         new.group_by("log", "tor_stream")
-        .agg(pl.col("port").first().cast(pl.Int64), pl.col("target").first(), new_us=first_us)
+        .agg(pl.col("port").first().cast(pl.Int64), pl.col("target").first(), new_us=pl.col("time_us").min())
         .join(fates, on=["log", "tor_stream"], how="left")
         .sort("log", "new_us", "tor_stream")
     )
 
 
-def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Events) -> pl.DataFrame:
+def traced_downloads(downloads: pl.DataFrame, events: Events) -> pl.DataFrame:
     """``downloads`` with what tor says of each.
 
     ``downloads`` has log, created_us, ended_us and port (null: without a report), server_address. Added are
     tor_stream, circuit, connected_us, traced_first_us and traced_latest_us (ends of the seconds in which the
-    first and the latest byte came) and traced_bytes (by STREAM_BW events); null where OnionTrace saw nothing.
+    first and the latest byte came) and traced_bytes (by STREAM_BW events, 0 if there are some of other
+    streams); null where OnionTrace saw nothing.
     """
+    streams = tor_streams(events)
     reported = downloads.filter(pl.col("port").is_not_null()).sort("created_us")
     matched = reported.join_asof(
         streams.sort("new_us").select("log", "port", "new_us", "tor_stream"),
@@ -258,11 +250,15 @@ def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Eve
     guessed = open_ones.join(candidates, on=["log", "server_address", "order"], how="left")
     both = pl.concat([matched, guessed.select(matched.columns)])
     known = streams.select("log", "tor_stream", "circuit", "connected_us")
-    return (
+    traced = (
         both.drop("new_us")
         .join(known, on=["log", "tor_stream"], how="left")
         .join(_stream_totals(events), on=["log", "tor_stream"], how="left")
     )
+    if events.stream_bytes.is_empty():
+        return traced
+    none = pl.when(pl.col("tor_stream").is_not_null()).then(0)
+    return traced.with_columns(traced_bytes=pl.coalesce("traced_bytes", none))
 
 
 def stream_growth(events: Events) -> pl.DataFrame:
@@ -291,7 +287,7 @@ def _stream_totals(events: Events) -> pl.DataFrame:
     )
 
 
-def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str]) -> pl.DataFrame:
+def circuit_rows(events: Events, relays: Mapping[str, str]) -> pl.DataFrame:
     """A row for each circuit: log, circuit, purpose, launched_us, built_us, closed_us, close_reason, path,
     first_use_us, streams, bytes_read, and the columns of features of tor.
 
@@ -299,7 +295,7 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
     had built before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
     list it either.
     """
-    status = pl.col("status")
+    status, streams = pl.col("status"), tor_streams(events)
     seen = (
         events.circuits.sort("log", "time_us", maintain_order=True)
         .group_by("log", "circuit")
@@ -337,11 +333,10 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
 
 
 def _created_us() -> pl.Expr:
-    """When tor launched a circuit, µs since 1970, as its events say it."""
     when = pl.col("created").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
     return when.dt.epoch("us")
 
 
 def _carried() -> pl.Expr:
-    """Whether a STREAM event tells which circuit the stream is on."""
+    # The STREAM events that tell which circuit the stream is on.
     return pl.col("status").is_in(_CARRIED) & (pl.col("circuit") > 0)

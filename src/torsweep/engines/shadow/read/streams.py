@@ -5,8 +5,8 @@ order of clients and, for each, of starts. All times count from the making of th
 
 TGen does not report an unfinished download. Its SOCKS reply is tor's, its first and latest byte are known to
 the second, and its bytes are those that tor passed on, or null where that was not traced. At log level info,
-TGen tells how downloads grow: the latest byte of unfinished ones, and when a share of a payload was there.
-Without that, ``half_us`` and ``most_us`` are null.
+TGen tells how downloads grow: the latest byte of unfinished ones, and ``half_us`` and ``most_us``, which are
+null without that.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from torsweep.config.traffic import ONION_SUFFIX
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events, stream_growth
 from torsweep.engines.shadow.read.tgen import Steps, TgenLog
-from torsweep.engines.shadow.simulate import Clock, Layout
+from torsweep.engines.shadow.simulate import Layout
 from torsweep.engines.shadow.traffic import is_end, number_of, user_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
-from torsweep.units import SECOND_US
+from torsweep.units import SECOND_NS, SECOND_US
 
 
 def progress_rows(
-    streams: pl.DataFrame, tgen: TgenLog, events: Events, clock: Clock, hosts: Path
+    streams: pl.DataFrame, tgen: TgenLog, events: Events, layout: Layout, hosts: Path
 ) -> pl.DataFrame:
     """The progress table of the downloads in ``streams``, from the finer of the two sources.
 
@@ -46,19 +46,19 @@ def progress_rows(
             accepted="OnionTrace with STREAM_BW among its events, or TGen at log level info",
         )
     return (
-        grown.with_columns(clock.since_start("time_us").alias("time_us"))
+        grown.with_columns(layout.since_start("time_us").alias("time_us"))
         .select(list(PROGRESS.polars))
         .sort("client", "stream", "time_us", "bytes_got")
     )
 
 
 def _traced_growth(streams: pl.DataFrame, events: Events) -> pl.DataFrame:
-    """``streams`` at each STREAM_BW event, with its ``time_us`` and the ``bytes_got`` by then."""
+    """``streams`` at each STREAM_BW event: its ``time_us``, the ``bytes_got`` by then."""
     grown = stream_growth(events).join(streams.drop("bytes_got"), on=["log", "tor_stream"])
     return grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
 
 
-def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.DataFrame:
+def received_rows(streams: pl.DataFrame, events: Events, layout: Layout) -> pl.DataFrame:
     """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``.
 
     tor tells of a stream once a second, and when it closes. What is new counts for the second in which the
@@ -70,10 +70,10 @@ def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.Dat
 
     since_us = pl.max_horizontal(before("time_us"), pl.col("time_us") - SECOND_US, "start_us")
     middle_us = (since_us + pl.col("time_us")) // 2
-    seconds = (clock.end_us - clock.start_us) // SECOND_US
+    seconds = layout.duration_ns // SECOND_NS
     return (
         _traced_growth(streams, events)
-        .with_columns(clock.since_start("time_us"))
+        .with_columns(layout.since_start("time_us"))
         .with_columns(
             bytes_got=pl.col("bytes_got") - before("bytes_got").fill_null(0),
             second=middle_us.floordiv(SECOND_US).cast(pl.Int32),
@@ -165,14 +165,11 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
     )
 
 
-def stream_rows(
-    downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout, clock: Clock, bytes_traced: bool
-) -> pl.DataFrame:
+def stream_rows(downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """The columns of the streams table, and beside them ``log`` (index of the client), ``tor_stream``, ``id``
     (TGen's number) and ``order``, which counts the downloads of a client from 1.
 
-    ``downloads`` are those of :func:`.circuits.traced_downloads`, ``growth`` is TGen's; ``bytes_traced``
-    says whether OnionTrace was asked for the bytes of streams.
+    ``downloads`` are those of :func:`.oniontrace.traced_downloads`, ``growth`` is TGen's.
     """
     names = pl.Series(list(layout.clients), dtype=pl.String)
     kinds = pl.Series(list(layout.clients.values()), dtype=pl.String)
@@ -182,14 +179,14 @@ def stream_rows(
         client=user_of("vertex", pl.lit(names.gather(ordered["log"]))),
         kind=kinds.gather(ordered["log"]),
         stream=pl.int_range(pl.len(), dtype=pl.Int64).over("log") + 1,
-        start_us=clock.since_start("created_us"),
+        start_us=layout.since_start("created_us"),
         error=pl.when(pl.col("stream_error") == "PROXY")
         .then(pl.format("PROXY-{}-{}", "transport_error", "transport_state"))
         .otherwise("stream_error"),
     )
     return (
         numbered.join(_shares(numbered, growth), on=["log", "stream"], how="left", maintain_order="left")
-        .with_columns(*_times(clock), bytes_got=_bytes_got(bytes_traced))
+        .with_columns(*_times(layout), bytes_got=_bytes_got())
         .with_columns(
             error=pl.when(pl.col("outcome") == "failed").then("error"),
             first_byte_after_command_us=pl.col("first_byte_us") - pl.col("command_us"),
@@ -245,7 +242,7 @@ def _outcome() -> pl.Expr:
     )
 
 
-def _times(clock: Clock) -> list[pl.Expr]:
+def _times(layout: Layout) -> list[pl.Expr]:
     reported = pl.col("report").is_not_null()
     complete = pl.col("outcome") == "complete"
     connected = pl.col("connected_us") - pl.col("created_us")
@@ -270,18 +267,18 @@ def _times(clock: Clock) -> list[pl.Expr]:
         # A download of no bytes is complete without a last one.
         pl.coalesce(
             pl.when(complete).then("last_byte_us"),
-            pl.col("ended_us").fill_null(clock.end_us) - pl.col("created_us"),
+            pl.col("ended_us").fill_null(layout.end_us) - pl.col("created_us"),
         ).alias("observed_us"),
     ]
 
 
-def _bytes_got(bytes_traced: bool) -> pl.Expr:
-    got_none = pl.col("tor_stream").is_not_null() & (pl.col("connected_us").is_null() | bytes_traced)
+def _bytes_got() -> pl.Expr:
+    connected, traced = pl.col("connected_us").is_not_null(), pl.col("traced_bytes").is_not_null()
     return (
         pl.when(pl.col("report").is_not_null())
         .then("bytes_got")
-        .when(pl.col("connected_us").is_not_null() & pl.col("traced_bytes").is_not_null())
+        .when(connected & traced)
         .then(pl.min_horizontal("traced_bytes", "bytes_wanted"))
-        .when(got_none)
+        .when(pl.col("tor_stream").is_not_null() & ~connected)
         .then(0)
     )

@@ -4,8 +4,8 @@ In: the standard output of TGen clients. Out: :class:`TgenLog`.
 
 TGen reports a download once, at its end: ``[stream-success]`` or ``[stream-error]``, each with all its times
 in µs from the moment before the socket was made, -1 for what never happened (tgen-stream.c,
-tgen-transport.c). Fields are found by name, so that a later version may add some. A download that is still
-going on when the simulation stops leaves no line; :mod:`torsweep.engines.shadow.read.streams` finds those.
+tgen-transport.c). Fields are found by name, so that a later version may add some.
+:mod:`torsweep.engines.shadow.read.streams` finds downloads that leave no line.
 """
 
 from __future__ import annotations
@@ -147,11 +147,8 @@ class TgenLog:
 
 
 def read_tgen(logs: Sequence[Log]) -> TgenLog:
-    """Read the logs of TGen clients.
-
-    Raises InputError, naming file and line, for a version that is too old, a report without one of its
-    fields, a log that is cut off, and a log that lacks a report between two others.
-    """
+    """Read the logs of TGen clients; InputError, with file and line, for a version that is too old, a report
+    without one of its fields, and a log that is cut off."""
     log = parse_logs(logs, lambda lines: _parse(logs, lines))
     check_versions(logs, log.versions, "TGen", OLDEST_TGEN)
     return log
@@ -181,13 +178,8 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> TgenLog:
 
 def _downloads(logs: Sequence[Log], reports: pl.DataFrame) -> pl.DataFrame:
     fields = reports.with_columns(*words(_REPORT_WORDS), *numbers(_REPORT_NUMBERS))
-    check_fields(
-        logs,
-        fields,
-        (*_REPORT_WORDS, *_REPORT_NUMBERS),
-        "report of a download",
-        "a line as TGen 1.1.2 writes it",
-    )
+    needed = (*_REPORT_WORDS, *_REPORT_NUMBERS)
+    check_fields(logs, fields, needed, "report of a download", "a line as TGen 1.1.2 writes it")
     return fields.drop("text").with_columns(
         pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in _REPORT_TIMES
     )

@@ -1,8 +1,8 @@
 """What the logs of a simulation of tornettools tell, and its tables, with the columns of any run.
 
-In: ``shadow.data/hosts`` of Shadow 2 or 3, logs plain, gzip or xz. Out:
-:class:`HostLogs`, and frames by :class:`TableSchema`. Times count from Shadow's start, as tornettools counts
-them; the run ends with the last second that these files tell of.
+In: ``shadow.data/hosts`` of Shadow 2 or 3, logs plain, gzip or xz. Out: :class:`HostLogs`, and frames by
+:class:`TableSchema`. Times count from Shadow's start, as tornettools counts them; the run ends with the last
+second that these files tell of.
 
 A download that the end of the simulation cut off is known where TGen logs at level info, as perf clients do:
 that it was made, when, of what size, and how much of it came. A second of a relay is the one in which tor
@@ -21,19 +21,27 @@ import polars as pl
 
 from torsweep.config.traffic import MARKOV, MEASURING_TRAFFIC, ONION
 from torsweep.engines.shadow.read import by_client, circuits_frame
-from torsweep.engines.shadow.read.logs import TEXT, Log, find_logs, numbers, parse_logs, time_us, words
+from torsweep.engines.shadow.read.logs import (
+    TEXT,
+    Log,
+    find_all_logs,
+    find_logs,
+    numbers,
+    parse_logs,
+    time_us,
+    words,
+)
 from torsweep.engines.shadow.read.oniontrace import (
     HALF_SECOND_US,
     Events,
     circuit_rows,
     read_oniontrace,
     relay_rows,
-    tor_streams,
     traced_downloads,
 )
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tgen import TgenLog, read_tgen
-from torsweep.engines.shadow.simulate import EPOCH_S, Clock, Layout
+from torsweep.engines.shadow.simulate import EPOCH_S, Layout
 from torsweep.engines.table_schema import (
     CIRCUITS,
     COSTS,
@@ -77,9 +85,8 @@ _UNFINISHED_COLUMNS = ("log", "id", "vertex", "remote", "created_us", "bytes_wan
 
 
 def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
-    """Read the logs in ``hosts``; only those of the hosts ``simulated``, where these are known.
-
-    Another folder may be that of a host which the network had before.
+    """Read the logs in ``hosts``; only those of the hosts ``simulated``, where these are known, as another
+    folder may be that of a host which the network had before.
 
     Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
     of versions that cannot be read; and where no client began a download.
@@ -88,10 +95,7 @@ def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
     names = sorted(listed, key=in_order)
     clients = [name for name in names if CLIENT_HOSTS.fullmatch(name)]
     relays = [name for name in names if RELAY_HOSTS.fullmatch(name)]
-    tgen_logs = find_logs(hosts, "tgen", clients)
-    missing = set(clients) - {log.host for log in tgen_logs}
-    if missing:
-        raise InputError("has no log of TGen", file=hosts / min(missing))
+    tgen_logs = find_all_logs(hosts, "tgen", clients)
     tgen = read_tgen(tgen_logs)
     beside = parse_logs(tgen_logs, _beside)
     perf = [number for number, client in enumerate(clients) if client.startswith(PERF_CLIENT)]
@@ -162,20 +166,19 @@ def tables_of(read: HostLogs) -> tuple[dict[TableSchema, pl.DataFrame], int]:
     """
     duration_s = _end_us(read) // SECOND_US - EPOCH_S
     layout = Layout(EPOCH_S, 0, duration_s * 10**9, dict.fromkeys(read.clients, MARKOV), {}, {}, {})
-    clock = Clock.of(layout)
-    streams = _streams(read, layout, clock)
+    streams = _streams(read, layout)
     frames = {
         STREAMS: streams.select(list(STREAMS.polars)),
-        CIRCUITS: _circuits(read, clock),
-        RELAYS: relay_rows(read.bandwidth, read.relays, clock, earlier_us=0),
-        RECEIVED: _received(streams, read, clock),
+        CIRCUITS: _circuits(read, layout),
+        RELAYS: relay_rows(read.bandwidth, read.relays, layout, earlier_us=0),
+        RECEIVED: _received(streams, read, layout),
         **{schema: pl.DataFrame(schema=schema.polars) for schema in (PROGRESS, ROUND_TRIPS, COSTS)},
     }
     return frames, duration_s
 
 
 def _end_us(read: HostLogs) -> int:
-    """The end of the last second with a line in any log."""
+    """The end of the last second that any log tells of."""
     times = [
         read.tgen.downloads["ended_us"].max(),
         read.tgen.growth["time_us"].max(),
@@ -187,17 +190,16 @@ def _end_us(read: HostLogs) -> int:
     return (last_us // SECOND_US + 1) * SECOND_US
 
 
-def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
+def _streams(read: HostLogs, layout: Layout) -> pl.DataFrame:
     """The columns of the streams table, and more. What a Markov client asks for is what it gets."""
     server = pl.col("remote").str.split(":").list.first()
     known = read.unfinished.select("log", "id", bytes_known="bytes_got")
     every = all_downloads(
         read.tgen, read.unfinished.select(pl.exclude("remote", "bytes_got"), server=server), layout
     )
-    traced = traced_downloads(every, tor_streams(read.circuits), read.circuits)
-    traced_bytes = bool(read.circuits.stream_bytes.height)
+    traced = traced_downloads(every, read.circuits)
     streams = (
-        stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout, clock, bytes_traced=traced_bytes)
+        stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout)
         .join(known, on=["log", "id"], how="left", maintain_order="left")
         .with_columns(bytes_got=pl.coalesce("bytes_got", "bytes_known"))
     )
@@ -208,9 +210,8 @@ def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
         kind=pl.when(onion).then(pl.lit(ONION)).when(perf).then(size).otherwise(pl.lit(MARKOV)),
         bytes_wanted=pl.when(perf).then("bytes_wanted").otherwise("bytes_got"),
     )
-    for client, wanted_bytes in (
-        streams.filter(pl.col("kind").is_null()).select("client", "bytes_wanted").iter_rows()
-    ):
+    strange = streams.filter(pl.col("kind").is_null()).select("client", "bytes_wanted")
+    for client, wanted_bytes in strange.iter_rows():
         raise InputError(
             "a perf client downloads another size",
             key=client,
@@ -230,15 +231,12 @@ def _as_printed(tgen: TgenLog, unfinished: pl.DataFrame) -> pl.DataFrame:
     return grown.select("log", "id", "time_us", bytes_got=-((-parts * size) // _PARTS))
 
 
-def _circuits(read: HostLogs, clock: Clock) -> pl.DataFrame:
-    """The circuits of all clients."""
-    events = read.circuits
-    paths = "".join(events.circuits["path"].drop_nulls().unique())
-    rows = circuit_rows(events, tor_streams(events), dict(_NAMED_RELAY.findall(paths)))
-    return circuits_frame(rows, read.clients, clock)
+def _circuits(read: HostLogs, layout: Layout) -> pl.DataFrame:
+    paths = "".join(read.circuits.circuits["path"].drop_nulls().unique())
+    return circuits_frame(circuit_rows(read.circuits, dict(_NAMED_RELAY.findall(paths))), layout)
 
 
-def _received(streams: pl.DataFrame, read: HostLogs, clock: Clock) -> pl.DataFrame:
+def _received(streams: pl.DataFrame, read: HostLogs, layout: Layout) -> pl.DataFrame:
     """Bytes that perf clients received, as TGen logged them; those that the TGen of Markov clients read."""
     key = ["log", "id"]
     kinds = streams.filter(pl.col("kind") != MARKOV).select(*key, "kind")
@@ -251,7 +249,7 @@ def _received(streams: pl.DataFrame, read: HostLogs, clock: Clock) -> pl.DataFra
     return (
         pl.concat([grown.with_columns(pl.col("bytes_got") - before).select(columns), beats.select(columns)])
         .filter(pl.col("bytes_got") > 0)
-        .with_columns(second=clock.since_start("time_us").floordiv(SECOND_US).cast(pl.Int32))
+        .with_columns(second=layout.since_start("time_us").floordiv(SECOND_US).cast(pl.Int32))
         .group_by("second", "kind")
         .agg(pl.col("bytes_got").sum())
         .select(list(RECEIVED.polars))

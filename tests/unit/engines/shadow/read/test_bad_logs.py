@@ -43,7 +43,7 @@ def compress_a_part(file: Path) -> None:
     [
         (lambda file: os.truncate(file, file.stat().st_size - 40), "line 4: ends in the middle of a line"),
         (compress_a_part, "tgen.1004.stdout.gz: is cut off or damaged"),
-        (Path.unlink, "web1: no log of tgen"),
+        (Path.unlink, "web1: has no log of tgen"),
     ],
 )
 def test_a_log_that_is_cut_off_or_lost(tmp_path, damage, said):

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from torsweep.engines.shadow.read import logs, write_tables
-from torsweep.engines.shadow.read.oniontrace import read_oniontrace, tor_streams, traced_downloads
+from torsweep.engines.shadow.read.oniontrace import read_oniontrace, traced_downloads
 from torsweep.engines.shadow.read.streams import all_downloads, unfinished_downloads
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 from torsweep.engines.shadow.simulate import HOSTS_FOLDER, read_layout
@@ -96,7 +96,7 @@ def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them() -> None:
     tgen = read_tgen(logs.find_logs(folder / HOSTS_FOLDER, "tgen", clients))
     events = read_oniontrace(logs.find_logs(folder / HOSTS_FOLDER, "oniontrace", clients))
     none_open = pl.DataFrame(schema={"log": pl.Int64, "vertex": pl.String, "created_us": pl.Int64})
-    downloads = traced_downloads(all_downloads(tgen, none_open, layout), tor_streams(events), events)
+    downloads = traced_downloads(all_downloads(tgen, none_open, layout), events)
     assert downloads.height == 10
     for traced, byte in (("traced_first_us", "first_byte_us"), ("traced_latest_us", "last_byte_us")):
         late_us = downloads[traced] - downloads["created_us"] - downloads[byte]
