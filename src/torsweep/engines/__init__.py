@@ -1,7 +1,4 @@
-"""The engines, and the contract of each: an engine is a program that takes a run directory and leaves tables
-in it.
+"""The engines: ``cellsim/`` has the model, ``shadow/`` and ``emulation/`` run real tor.
 
-:mod:`run_spec` is the file an engine reads, :mod:`prepare` writes it, :mod:`selection` says which engines
-there are. Each engine is a package here, and :mod:`contract` says what its ``entry.py`` states: ``cellsim/``
-has the model, ``shadow/`` and ``emulation/`` run real tor.
+:mod:`contract` says what an engine is, :mod:`run_spec` is the file it reads, :mod:`prepare` writes that.
 """

@@ -1,15 +1,9 @@
 """What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: the names of engines, without loading them; :class:`Engine`, its kinds
-(:class:`EngineKind`), and :class:`Demand` for what a network needs of a machine. An engine is a program:
-``COMMAND run RUN_DIR --progress`` reads run.json (:mod:`torsweep.engines.run_spec`) and leaves tables
-(:mod:`torsweep.engines.table_schema`) and, last, provenance.json. Its name is that of its package. If the
-package has a ``cli.py``, the typer application ``app`` in it is the command ``torsweep NAME``.
-
-Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
-on disk), ``run``, ``read`` (makes the tables), ``cli`` and ``entry``, which also says what a network takes. A
-module of one engine may be a package in another, which needs several modules there. Other modules are
-specific to the engine.
+An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
+(:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
+provenance.json. Its name is that of its package, whose ``cli.py``, if there is one, has the typer application
+of ``torsweep NAME``. Engines of real tor also have ``run`` and ``read``, which makes the tables.
 """
 
 from __future__ import annotations
@@ -31,10 +25,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Demand:
-    """The resources that a network needs in an engine: bytes, threads, and files of one process.
-
-    ``disk_bytes`` are there during a run alone.
-    """
+    """What a network needs in an engine: bytes (of disk only during a run), threads, files of a process."""
 
     memory_bytes: int
     disk_bytes: int = 0
@@ -46,10 +37,8 @@ class Demand:
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine as its runs name it: what it ``does``, in words that go on after "it", and its mark.
-
-    ``has_nagle`` says whether its TCP has Nagle's algorithm.
-    """
+    """An engine as its runs name it: what it ``does``, in words that go on after "it", its mark in figures,
+    and whether its TCP has Nagle's algorithm."""
 
     does: str
     mark: Mark
@@ -74,21 +63,18 @@ class Engine:
     """One engine.
 
     ``command`` takes ``run RUN_DIR --progress``, and where ``takes_threads`` also ``--threads N``.
-    ``tools`` are the programs of others that it needs (:mod:`torsweep.engines.tools`). ``here`` returns the
-    name that runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a
-    right is missing; it is called only where all ``tools`` are there. ``other_kind`` says how to get the
-    kind that is not installed. ``versions`` are those of torsweep's own programs that run in it.
-    ``run_seconds`` estimates how long a run of so many seconds takes, ``demand`` what a network takes of
-    the machine, and ``kept_bytes`` what a run and its tables keep for each host and second. ``unsupported``
-    says, a line each, why the engine does not run on this platform at all. ``runs_tor`` is false of a model;
-    the pipeline builds tor for the others. With ``real_time`` a run needs its cores for itself. Where it
-    ``takes_tornettools``, it runs networks that tornettools made. The pages of a client are drawn without
-    end, or repeat after ``pages_repeat_after``.
+    ``tools`` are the programs of others that it needs. ``here`` returns the name that runs made here have,
+    one of ``kinds``, and raises ToolMissing when a part of torsweep or a right is missing; it is called only
+    where all ``tools`` are there. ``other_kind`` says how to get the kind that is not installed. ``versions``
+    are those of torsweep's own programs. ``run_seconds`` estimates how long a run of so many seconds takes;
+    a run and its tables keep ``kept_bytes`` for each host and second. ``unsupported`` says, a line each, why
+    the engine does not run on this platform. ``runs_tor`` is false of a model. With ``real_time`` a run needs
+    its cores for itself. Where it ``takes_tornettools``, it runs networks that tornettools made. The pages of
+    a client repeat after ``pages_repeat_after``; 0: never.
 
-    ``caution`` says, for pages and doctor, why its times may differ from those of tor on a real kernel; empty
-    where tor runs on one. ``note`` is for doctor alone. ``trial`` returns what a trial shows of this machine
-    and no version tells, in a few words; empty where there is nothing to try. It raises ToolMissing or
-    TorsweepError when it cannot be made.
+    ``caution`` says, for pages and doctor, why its times may differ from those of tor on a real kernel;
+    ``note`` is for doctor alone. ``trial`` returns what a trial shows of this machine and no version tells,
+    and raises ToolMissing or TorsweepError when it cannot be made.
     """
 
     name: str
@@ -114,14 +100,13 @@ class Engine:
     def turns(self, target: str) -> bool:
         """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).
 
-        A model has no build of tor, reads no torrc and runs no programs; tor is carried by a TCP that no knob
-        reaches.
+        A model has no build of tor, torrc or programs; the TCP that carries tor has no knob.
         """
         of_tor = ("tor_build", "options", "programs", "torrc")
         return target not in (("transport",) if self.runs_tor else of_tor)
 
 
 def engine_names() -> tuple[str, ...]:
-    """The engines, in alphabetical order: the packages with an ``entry.py``. None is loaded."""
+    """The packages with an ``entry.py``, in alphabetical order. None is loaded."""
     entries = [entry for folder in engines.__path__ for entry in Path(folder).glob("*/entry.py")]
     return tuple(sorted(entry.parent.name for entry in entries))

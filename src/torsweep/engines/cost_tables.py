@@ -4,10 +4,9 @@ In: the ids of processes that still run; the logs of exits, plain or compressed,
 counts as 0. Out: frames as in :data:`~torsweep.engines.table_schema.COSTS` and
 :data:`~torsweep.engines.table_schema.ROUND_TRIPS`.
 
-At a SENDME, tor's ``congestion_control_update_circuit_bdp`` logs the circuit and its round trips, and then
-``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at info.
-The window is logged when slow start ends and at each later update, but not within slow start, which therefore
-has no rows. Round trips are in whole ms.
+At a SENDME, tor's ``congestion_control_update_circuit_bdp`` logs the circuit and its round trips in whole
+ms, and then ``congestion_control_vegas_log`` the same round trips and the window. The window is logged when
+slow start ends and at each later update, so slow start has no rows.
 """
 
 from __future__ import annotations
@@ -61,15 +60,11 @@ def costs_frame(costs: Mapping[str, Cost], network: Network, ready_us: Mapping[s
 
     ``ready_us`` is how long a client's start took, where that is known.
     """
-    roles = {
-        **{authority.name: "authority" for authority in network.authorities},
-        **{relay.name: "relay" for relay in network.relays},
-        **{client.name: "client" for client in network.clients},
-    }
     rows = [
-        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes, ready_us.get(name))
-        for name, role in roles.items()
-        if name in costs
+        (host.name, role, cost.cpu_us, cost.peak_memory_bytes, ready_us.get(host.name))
+        for role, hosts in network.tor_hosts.items()
+        for host in hosts
+        if (cost := costs.get(host.name))
     ]
     return pl.DataFrame(rows, schema=COSTS.polars, orient="row")
 

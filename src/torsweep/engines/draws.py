@@ -1,8 +1,7 @@
 """The draws of a client: its start, the server and the size of each download, the pause after it.
 
 In: a run's seed, a client's number among the network's clients, a download's number. Out: the same numbers
-that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them. The module
-:mod:`torsweep.engines.circuit_paths` draws paths from the same streams.
+that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them.
 """
 
 from __future__ import annotations
@@ -82,7 +81,6 @@ def site_of(traffic: RunTraffic, seed: int, client: int, page: int) -> str | Non
 
 
 def _sizes_of_site(traffic: RunTraffic, seed: int, client: int, page: int) -> Sequence[int] | None:
-    """The sizes of the objects of the client's ``page``; None without sites."""
     site = site_of(traffic, seed, client, page)
     return None if site is None or traffic.sites is None else traffic.sites[site]
 

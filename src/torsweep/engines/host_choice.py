@@ -1,9 +1,8 @@
 """Which builds of tor a run uses, on which hosts, and which lines of torrc and parameters they get.
 
 In: the tors that a variant asks for, its option bundle, the builds, a network. Out: the parts of run.json
-that say so; names of hosts in the order of network.json. Shares are drawn from the network's seed, by a
-stream for each use: they are the same in every variant, and a larger share of a role has the hosts of a
-smaller one.
+that say so; hosts are in the order of network.json. Shares are drawn from the network's seed, by a stream
+for each use: the same in every variant, and a larger share of a role has the hosts of a smaller one.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ HostNames = tuple[str, ...]
 
 
 def hosts_of(network: Network, where: Where, use: str, key: str) -> HostNames:
-    """The hosts that ``where``, the value of ``key`` of an experiment, means in ``network``.
+    """The hosts that ``where``, the value of ``key`` of an experiment, means; at least one is in a share.
 
-    At least one is in a share. ``use`` names the draw. Raises InputError when the network has no such host.
+    ``use`` names the draw. Raises InputError when the network has no such host.
     """
     if where.share is None:
         return tuple(name for name, _ in _candidates(network, where, key))
@@ -78,16 +77,13 @@ def hosts_text(network: Network, hosts: HostNames) -> str:
 
 
 def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:
-    """Every host of the role with its weight."""
     if where.role == "relay":
         return [(relay.name, relay.consensus_weight) for relay in network.relays]
-    if where.role == "client":
-        return [(client.name, 1) for client in network.tor_clients]
-    return [(authority.name, 1) for authority in network.authorities]
+    return [(host.name, 1) for host in network.tor_hosts[where.role]]
 
 
 def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int]]:
-    """The hosts that ``where`` means, its share left out."""
+    """The hosts that ``where`` means, its share left out, with their weights."""
     if where.names:
         known = [name for role in get_args(Role) for name, _ in _hosts(network, Where(role=role))]
         for name in where.names:
@@ -113,10 +109,7 @@ def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int
 
 @dataclass(frozen=True)
 class RunTors:
-    """The ``tors`` of a run, the build of each by its name, the options given.
-
-    A model has no builds.
-    """
+    """The ``tors`` of a run, the build of each by its name (none for a model), the options given."""
 
     tors: VariantTors = field(default_factory=VariantTors)
     builds: Mapping[str, str] = field(default_factory=dict)

@@ -1,9 +1,8 @@
 """Which build of tor each host of a run runs, which options it takes, and what its tor is set to.
 
 In: run.json, the folder of builds; of each host its options in tor's own writing, and the consensus in its
-data directory. Out: :class:`HostTors`, the same for every engine of real tor; a refusal where a build lacks
-what the run asks for, or the consensus is not what the user gave; the table ``settings``, in which hosts that
-run Arti have only their program.
+data directory. Out: :class:`HostTors`; a refusal where a build lacks what the run asks for, or the consensus
+is not what the user gave; the table ``settings``, in which hosts that run Arti have only their program.
 """
 
 from __future__ import annotations
@@ -95,29 +94,27 @@ class HostTors:
         """InputError where another host than a client runs Arti, or the run asks of Arti what it has not."""
         arti = [host for host in self.others if self.is_arti(host)]
         problems: dict[str, object] = {
-            "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients}
+            "relays and authorities": self.is_arti("") or set(arti) - {one.name for one in network.clients},
+            "given paths": arti and run.paths,
+            CONFLUX.name: arti and run.tor.conflux,
+            "programs beside it": any(run.programs.of(host) for host in arti),
+            "lines of torrc": any(run.given_to(host) for host in arti),
+            "traces of cells": run.tracing and set(arti) & set(run.tracing.hosts),
         }
-        problems |= {"given paths": arti and run.paths}
-        problems |= {CONFLUX.name: arti and run.tor.conflux}
-        problems["programs beside it"] = any(run.programs.of(host) for host in arti)
-        problems["lines of torrc"] = any(run.given_to(host) for host in arti)
-        problems["traces of cells"] = run.tracing and set(arti) & set(run.tracing.hosts)
+        accepted = "Arti for clients alone, without paths, conflux, programs, lines of torrc and traces"
         for what, is_set in problems.items():
             if is_set:
-                accepted = (
-                    "Arti for clients alone, without paths, conflux, programs, lines of torrc and traces"
-                )
                 raise InputError(f"Arti is not for {what}", key="tor", accepted=accepted)
 
     def facts(self) -> dict[str, Any]:
         """What provenance says of them: ``tor``, and with more than one build ``other_tors``."""
-        facts: dict[str, Any] = {"tor": _facts(self.usual)}
-        if self.others:
-            hosts: dict[str, list[str]] = {}
-            for name, tor in self.others.items():
-                hosts.setdefault(tor.version, []).append(name)
-            facts["other_tors"] = [{**_facts(self.of(names[0])), "hosts": names} for names in hosts.values()]
-        return facts
+        if not self.others:
+            return {"tor": _facts(self.usual)}
+        hosts: dict[str, list[str]] = {}
+        for name, tor in self.others.items():
+            hosts.setdefault(tor.version, []).append(name)
+        others = [{**_facts(self.of(names[0])), "hosts": names} for names in hosts.values()]
+        return {"tor": _facts(self.usual), "other_tors": others}
 
 
 def _facts(tor: BuiltTor) -> dict[str, Any]:
@@ -192,12 +189,8 @@ def _vote_problems(consensus: Consensus, network: Network) -> Iterator[str]:
     weighted = len(network.authorities) >= LEAST_AUTHORITIES
     for relay in network.relays:
         flags, weight = consensus.relays[relay.name]
-        due = {
-            "Guard": "guard" in relay.position,
-            "Exit": "exit" in relay.position,
-            "Running": True,
-            "V2Dir": True,
-        }
+        guard, exit_ = "guard" in relay.position, "exit" in relay.position
+        due = {"Guard": guard, "Exit": exit_, "Running": True, "V2Dir": True}
         for flag, has in due.items():
             if (flag in flags) != has:
                 yield f"{relay.name} {'lacks' if has else 'has'} the flag {flag}"
@@ -224,12 +217,12 @@ def settings_frame(
 ) -> pl.DataFrame:
     """A row for each role, name, configured value and value found, with the number of hosts.
 
-    ``options`` are, by host, those that are not as tor has them by default; a host without an entry did not
-    say them. ``data`` has its data directory.
+    ``options`` are, by host, those that are not tor's default; a host without an entry did not say them.
+    ``data`` has its data directory.
     """
     rows: Counter[_Row] = Counter()
-    for role, hosts in _hosts(network).items():
-        present = [host for host in hosts if host in data]
+    for role, hosts in network.tor_hosts.items():
+        present = [host.name for host in hosts if host.name in data]
         rows.update((role, "program", PROGRAM, *_program(tors, host)) for host in present)
         of_tor = [host for host in present if not tors.is_arti(host)]
         rows.update(_parameters(run, network, role, [data[host] for host in of_tor]))
@@ -237,15 +230,6 @@ def settings_frame(
         rows.update(_options(role, told, {host: options[host] for host in of_tor if host in options}))
     ordered = sorted(rows.items(), key=lambda item: [str(part) for part in item[0]])
     return pl.DataFrame([(*row, hosts) for row, hosts in ordered], SETTINGS.polars, orient="row")
-
-
-def _hosts(network: Network) -> dict[Role, list[str]]:
-    parts: dict[Role, Iterable] = {
-        "authority": network.authorities,
-        "relay": network.relays,
-        "client": network.tor_clients,
-    }
-    return {role: [host.name for host in hosts] for role, hosts in parts.items()}
 
 
 def _program(tors: HostTors, host: str) -> tuple[str, str]:

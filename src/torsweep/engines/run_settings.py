@@ -211,6 +211,5 @@ def _roles(bundle: OptionBundle, network: Network | None) -> tuple[Role, ...]:
         return get_args(Role)
     if not bundle.on.names or network is None:
         return (bundle.on.role,)
-    hosts = {"relay": network.relays, "client": network.tor_clients, "authority": network.authorities}
-    names = set(bundle.on.names)
+    names, hosts = set(bundle.on.names), network.tor_hosts
     return tuple(role for role in get_args(Role) if names & {host.name for host in hosts[role]})

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from torsweep.config.option_bundle import Position as Position
+from torsweep.config.option_bundle import Role
 from torsweep.config.reading import RefusedValue, left_out, validate
 from torsweep.config.traffic import ONION, AnyKind
 from torsweep.errors import InputError
@@ -266,6 +267,11 @@ class Network(_Part):
     def tor_clients(self) -> tuple[Client, ...]:
         """The clients that have a tor of their own."""
         return tuple(client for client in self.clients if client.tor is None)
+
+    @property
+    def tor_hosts(self) -> dict[Role, tuple[Host, ...]]:
+        """The hosts that run tor, by role; those of programs are none of them."""
+        return {"authority": self.authorities, "relay": self.relays, "client": self.tor_clients}
 
     @property
     def users(self) -> dict[str, tuple[Client, ...]]:

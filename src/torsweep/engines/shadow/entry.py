@@ -15,7 +15,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind, tor_working_bytes
 from torsweep.engines.draws import MOST_DOWNLOADS
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
-from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
+from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, RoundTrips, round_trips
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 SHADOW_S_PER_RELAY_SECOND = 0.13
@@ -54,7 +54,6 @@ def demand(network: NetworkConfig) -> Demand:
     }
 
     def of_all(each: Mapping[str, int]) -> int:
-        """The sum over all processes, from the need of one process of each program."""
         return sum(count * each[program] for program, count in counts.items())
 
     return Demand(
@@ -70,13 +69,11 @@ OLDEST_KERNEL = (5, 10)
 """The oldest Linux kernel in the list of supported platforms of Shadow's guide."""
 
 
-def _here() -> str:
-    """Raises ToolMissing where there is no Shadow; TorsweepError when its kind cannot be determined."""
-    return round_trips(require_tool("shadow").path).engine
+def _round_trips() -> RoundTrips:
+    return round_trips(require_tool("shadow").path)
 
 
 def _unsupported() -> list[str]:
-    """Why Shadow does not support this platform, a line each."""
     guide = TOOL_KINDS["shadow"].guide
     architecture, kernel = platform.machine(), platform.release()
     reasons = []
@@ -91,7 +88,7 @@ def _unsupported() -> list[str]:
 ENGINE = Engine(
     name="shadow",
     command="torsweep shadow",
-    here=_here,
+    here=lambda: _round_trips().engine,
     unsupported=_unsupported,
     versions=list,
     run_seconds=run_seconds,
@@ -106,5 +103,5 @@ ENGINE = Engine(
     takes_tornettools=True,
     pages_repeat_after=MOST_DOWNLOADS,
     caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
-    trial=lambda: round_trips(require_tool("shadow").path).text,
+    trial=lambda: _round_trips().text,
 )

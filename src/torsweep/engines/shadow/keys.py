@@ -1,8 +1,7 @@
 """The keys of a network's relays and authorities, made once and kept.
 
 In: a network, a build of tor. Out: a folder with the key files of each host. They are made under Shadow:
-dates and random numbers are the simulation's, so that a network has the same keys wherever it is run. Where
-hosts run several builds, that of most of them makes all keys.
+dates and random numbers are the simulation's, so that a network has the same keys wherever it is run.
 """
 
 from __future__ import annotations
@@ -55,11 +54,10 @@ def network_keys(network: Network, network_sha256: str, tools: ShadowTools) -> K
 
 def _make(network: Network, tools: ShadowTools, place: Path) -> None:
     work = place / ".work"
-    keyed = (*network.relays, *network.authorities)
     authorities = {authority.name for authority in network.authorities}
     tor = tools.tors.usual
     hosts = {}
-    for node, name in enumerate(host.name for host in keyed):
+    for node, name in enumerate(host.name for host in (*network.relays, *network.authorities)):
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
         (folder / "torrc").write_text(key_torrc(".", name, address(node)))
@@ -86,8 +84,7 @@ def _to_its_end(program: Path, arguments: list[str]) -> Process:
 
 
 def _certify(gencert: Path) -> str:
-    """The shell command that makes an authority's keys and certificate; nobody can be asked for the
-    passphrase, so it comes from a file."""
+    # Nobody can be asked for the passphrase, so it comes from a file.
     return (
         f"exec '{gencert}' --create-identity-key --passphrase-fd 3 -m 24"
         " -i keys/authority_identity_key -s keys/authority_signing_key"

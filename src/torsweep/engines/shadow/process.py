@@ -89,11 +89,8 @@ def run_simulation(simulation: ShadowSimulation, folder: Path, shadow: Path) -> 
     Raises TorsweepError with what Shadow says when it fails.
     """
     (folder / SHADOW_YAML).write_text(simulation.text(folder))
-    lines: list[str] = []
     with shadow_process(shadow, folder) as process:
-        for line in process.lines():
-            if line:
-                lines.append(line)
+        lines = [line for line in process.lines() if line]
         code = process.wait()
     if code:
         raise TorsweepError(f"{folder.name}: {shadow_failure(folder, lines)}")
@@ -109,7 +106,7 @@ class ShadowProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, which is the id of its process group, too."""
+        """Its id, and that of its process group."""
         return self._process.pid
 
     def lines(self, patience_s: float = 1.0) -> Iterator[str]:
@@ -125,7 +122,7 @@ class ShadowProcess:
             yield line
 
     def wait(self) -> int:
-        """Wait for the end of the process: its exit code, negative for the signal that ended it."""
+        """Its exit code, once it has ended; negative for the signal that ended it."""
         return self._process.wait()
 
     def kill(self) -> None:
@@ -147,8 +144,8 @@ def shadow_process(
 ) -> Iterator[ShadowProcess]:
     """Shadow at work on ``folder``, on ``cores`` when given; killed when the block is left before its end.
 
-    Its data folder is removed first, as Shadow refuses to write into one that is there. The kernel kills
-    Shadow when this process dies, and with it the processes that it manages.
+    The data of a run before are removed, as Shadow refuses to write over them. The kernel kills Shadow and
+    the processes that it manages when this process dies.
     """
     shutil.rmtree(folder / "data", ignore_errors=True)
     parent = os.getpid()

@@ -1,8 +1,7 @@
 """A run under Shadow, from run.json to its tables.
 
-In: a run directory. Out: its tables, and provenance.json last. Killed half-way, a run starts over.
-
-What can be refused is refused before the simulation; one that has ended is read again, not made again.
+In: a run directory. Out: its tables, and provenance.json last. What can be refused is refused before the
+simulation. Killed half-way, a run starts over; a simulation that has ended is read again, not made again.
 """
 
 from __future__ import annotations
@@ -73,18 +72,6 @@ def _read_run(run_directory: Path) -> RunSpec:
     return run
 
 
-def _require_kind(run: RunSpec, file: Path, tools: ShadowTools) -> None:
-    """InputError when the run was prepared for the other kind of Shadow than that of ``tools``."""
-    if run.engine != tools.engine:
-        raise InputError(
-            f"was prepared for another Shadow than {tools.shadow}: {tools.round_trips.text}",
-            file=file,
-            key="engine",
-            value=run.engine,
-            accepted=f"{tools.engine}; prepare the run again",
-        )
-
-
 def write_run_directory(
     run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say
 ) -> tuple[RunSpec, Written]:
@@ -93,7 +80,6 @@ def write_run_directory(
     Raises InputError when run.json and its network do not belong together, or the network cannot be
     simulated, or a build of tor lacks what the run asks for; TorsweepError when tor cannot make its keys.
     """
-    _read_run(run_directory)
     run, network, network_directory = read_prepared(run_directory)
     if not network.tornettools:
         tools.tors.check(run, network)
@@ -123,13 +109,19 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
 
     A simulation that came to its end and was killed before its tables were whole is not simulated again.
     Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
-    when the simulation fails or is doomed; InputError for logs that cannot be
-    read, or a run that was prepared for another kind of Shadow; OutputError when another engine is at work
-    there, or the disk is full.
+    when the simulation fails or is doomed; InputError for logs that cannot be read, or a run for another
+    engine or kind of Shadow; OutputError when another engine is at work there, or the disk is full.
     """
     run = _read_run(run_directory)
     tools = find_tools(run)
-    _require_kind(run, run_directory / RUN_FILE, tools)
+    if run.engine != tools.engine:
+        raise InputError(
+            f"was prepared for another Shadow than {tools.shadow}: {tools.round_trips.text}",
+            file=run_directory / RUN_FILE,
+            key="engine",
+            value=run.engine,
+            accepted=f"{tools.engine}; prepare the run again",
+        )
     with folder_claimed(run_directory, RUN_FOLDER, wait=False):
         record = _standing_record(run_directory, settings, tools)
         clear_results(run_directory)
@@ -142,7 +134,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
 def _standing_record(
     run_directory: Path, settings: ShadowSettings, tools: ShadowTools
 ) -> dict[str, Any] | None:
-    """The record of a matching, finished simulation without tables; None if there is none."""
+    """The record of a finished simulation of this run, settings and tools that has no tables yet."""
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
     if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
         return None
@@ -158,7 +150,7 @@ def _standing_record(
 def simulate_and_record(
     run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say
 ) -> dict[str, Any]:
-    """Simulate the run, and leave the record of it beside the logs."""
+    """Simulate the run; its record, which is left beside the logs."""
     preflight = require_preflight(tools, say)
     run, written = write_run_directory(run_directory, settings, tools, say)
     folder = run_directory / SHADOW_FOLDER
@@ -189,16 +181,13 @@ def simulate_and_record(
         check_programs=lambda: [kept_files(each, data / each.host) for each in written.programs],
     )
     cost = _simulate(watch, written, settings, tools)
-    origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
-        **origin,
+        **({"tornettools": network.tornettools} if network.tornettools else {}),
         **_provenance(run_directory, run, written, settings, tools, cost, consensus().parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
-    write_text(
-        folder / RECORD_FILE,
-        json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-    )
+    text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False)
+    write_text(folder / RECORD_FILE, text + "\n")
     return record
 
 
@@ -222,7 +211,7 @@ def _finish(run_directory: Path, record: dict[str, Any], tors: HostTors, *, keep
 
 
 def _simulate(watch: Watch, written: Written, settings: ShadowSettings, tools: ShadowTools) -> dict[str, Any]:
-    """Run the simulation under ``watch`` to its end; what it cost, as provenance has it."""
+    """Run the simulation to its end; what it cost, as provenance has it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
         claimed_cores(settings.parallelism) as cores,

@@ -4,8 +4,8 @@ In: the folder of a simulation that is about to start; later, with what its host
 ``options.json``, host → option → value as the host's own tor writes it; the table, in which the options of a
 host whose tor did not answer are not known.
 
-tor is asked before the simulation, in the folders that the simulation starts with: no program of a simulation
-asks it, and nothing that tor answers stands between a simulation and its tables.
+tor is asked before the simulation, in the folders that it starts with, so that nothing that tor answers
+stands between a simulation and its tables.
 """
 
 from __future__ import annotations
@@ -98,9 +98,4 @@ def write_settings(folder: Path, run: RunSpec, network: Network, tors: HostTors)
 
 def _roles(network: Network) -> dict[str, Role]:
     """The role of each host with a tor that the table tells of."""
-    parts: dict[Role, Sequence] = {
-        "authority": network.authorities,
-        "relay": network.relays,
-        "client": network.tor_clients,
-    }
-    return {host.name: role for role, hosts in parts.items() for host in hosts}
+    return {host.name: role for role, hosts in network.tor_hosts.items() for host in hosts}

@@ -2,10 +2,10 @@
 
 In: PATH, and the build of tor. Out: :class:`ShadowTools`, or one line on what is missing.
 
-Two tiny simulations show what Shadow's version does not tell. Whether its TCP measures round trips: Shadow
-2.5.0 to at least 3.3.0 never does unless patched (``patches/shadow``), which changes all results. Whether it
-gives a host the rates that it is asked for: 3.3.0 and before can give a host its downstream rate both ways,
-and nothing in a long run would show it. What they found is kept by version.
+Two tiny simulations show what Shadow's version does not tell, and what they found is kept. Does its TCP
+measure round trips? Shadow 2.5.0 to at least 3.3.0 never does unless patched (``patches/shadow``), which
+changes all results. Does a host get the rates that are asked for? 3.3.0 and before can give it its downstream
+rate both ways, and nothing in a long run would show it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import GraphHost, Process, ShadowSimulation, uniform_graph
+from torsweep.engines.shadow.simulate import (
+    HOSTS_FOLDER,
+    TEMPLATE_HOSTS,
+    GraphHost,
+    Process,
+    ShadowSimulation,
+    uniform_graph,
+)
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
@@ -37,8 +44,7 @@ from torsweep.tor.builds import find_build
 from torsweep.units import SECOND_NS
 
 MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"
-"""The names of runs in the two kinds of Shadow. They give other results, so they have other names in run.json
-and in the results' paths."""
+"""The two kinds of Shadow. They give other results, so runs have other names in run.json and in paths."""
 
 RESULTS_FOLDER = Path("results")
 TRIALS_FOLDER = Path("tools/preflight")
@@ -66,12 +72,6 @@ class RoundTrips:
     def measured(self) -> bool:
         """Whether TCP measured the round trip at all."""
         return self.tcpi_rtt > 0
-
-    @property
-    def plausible(self) -> bool:
-        """Whether what TCP says is nothing, or about the round trip that there was."""
-        near = (0.5 <= self.tcpi_rtt * unit_ms / self.given_ms <= 2 for unit_ms in _UNITS_MS)
-        return not self.measured or any(near)
 
     @property
     def engine(self) -> str:
@@ -105,27 +105,27 @@ def measure(shadow: Path) -> RoundTrips:
 
     Raises TorsweepError when Shadow does not get to an answer, or to one that is no round trip of this path.
     """
+    hosts = {"answering": _host(0, 0, "answer"), "asking": _host(1, SECOND_NS, "ask", address(0))}
+    graph = uniform_graph([(1_250_000, 1_250_000)], ONE_WAY_MS)
     with tempfile.TemporaryDirectory(prefix="torsweep-round-trips-") as temporary:
         folder = Path(temporary) / "simulation"
         (folder / "template").mkdir(parents=True)
-        graph = uniform_graph([(1_250_000, 1_250_000)], ONE_WAY_MS)
-        (folder / "graph.gml").write_text(graph)
-        hosts = {
-            "answering": _host(0, 0, "answer"),
-            "asking": _host(1, SECOND_NS, "ask", address(0)),
-        }
         try:
-            run_simulation(
-                ShadowSimulation(hosts, PROBE_S * SECOND_NS, seed=1, parallelism=1), folder, shadow
-            )
-            tcpi_rtt = _told(folder / "data" / "hosts" / "asking")
+            tcpi_rtt = _told(_simulated(hosts, graph, PROBE_S, folder, shadow) / "asking")
         except (TorsweepError, OSError) as error:
             raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {error}") from None
     trial = RoundTrips(2 * ONE_WAY_MS, tcpi_rtt)
-    if not trial.plausible:
+    if trial.measured and not any(0.5 <= tcpi_rtt * unit / trial.given_ms <= 2 for unit in _UNITS_MS):
         reason = f"TCP_INFO says {tcpi_rtt} of a round trip of {trial.given_ms:g} ms"
         raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {reason}")
     return trial
+
+
+def _simulated(hosts: dict[str, GraphHost], graph: str, seconds: int, folder: Path, shadow: Path) -> Path:
+    """The folder of the hosts' files after so many simulated ``seconds``, in ``folder`` with its template."""
+    (folder / "graph.gml").write_text(graph)
+    run_simulation(ShadowSimulation(hosts, seconds * SECOND_NS, seed=1, parallelism=1), folder, shadow)
+    return folder / HOSTS_FOLDER
 
 
 def _host(number: int, start_ns: int, *arguments: str) -> GraphHost:
@@ -144,8 +144,7 @@ def _told(host: Path) -> int:
 
 @dataclass(frozen=True)
 class ShadowTools:
-    """Where each program is: ``version_lines`` are what each says of its version, ``tors`` are the builds of
-    tor, ``round_trips`` is what was found of Shadow's TCP."""
+    """The programs, what each says of its version, and what was found of Shadow's TCP."""
 
     shadow: Path
     tgen: Path
@@ -163,16 +162,15 @@ class ShadowTools:
 
     @property
     def engine(self) -> str:
-        """The engine that this Shadow is: its name in run.json and in the results' paths."""
+        """The engine that this Shadow is."""
         return self.round_trips.engine
 
 
 def find_tools(run: RunSpec | None = None) -> ShadowTools:
     """All programs, with the builds of tor that ``run`` asks for; without a run, the current one.
 
-    Raises ToolMissing, saying how to get it, for the first that is missing or too old.
-
-    Raises TorsweepError when a trial does not show whether Shadow measures round trips.
+    Raises ToolMissing for the first that is missing or too old; TorsweepError when a trial does not show
+    whether Shadow measures round trips.
     """
     tools = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
     return ShadowTools(
@@ -242,23 +240,16 @@ def measure_rates(tools: ShadowTools) -> dict[str, float]:
         folder = Path(temporary)
         # Two servers without limits, and two hosts with different rates each way.
         rates = [(SERVER_BYTES_PER_S, SERVER_BYTES_PER_S), (DOWN_BYTES_PER_S, UP_BYTES_PER_S)] * 2
-        (folder / "graph.gml").write_text(uniform_graph(rates, latency_ms=50))
-        environment = {"OPENBLAS_NUM_THREADS": "1"}
         hosts = {}
-        for node, (name, graph) in enumerate(_actions().items()):
-            (folder / "template" / "hosts" / name).mkdir(parents=True)
-            (folder / "template" / "hosts" / name / "tgen.graphml").write_text(graph)
+        for node, (name, actions) in enumerate(_actions().items()):
+            (folder / TEMPLATE_HOSTS / name).mkdir(parents=True)
+            (folder / TEMPLATE_HOSTS / name / "tgen.graphml").write_text(actions)
             start_ns = 0 if name.startswith("server") else SECOND_NS
-            hosts[name] = GraphHost(
-                node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
-            )
-        run_simulation(
-            ShadowSimulation(hosts, TRANSFER_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow
-        )
-        return {
-            "down": _received(folder / "data" / "hosts" / "getter"),
-            "up": _received(folder / "data" / "hosts" / "server2"),
-        }
+            tgen = Process(tools.tgen, ["tgen.graphml"], start_ns, {"OPENBLAS_NUM_THREADS": "1"})
+            hosts[name] = GraphHost(node, address(node), [tgen])
+        graph = uniform_graph(rates, latency_ms=50)
+        left = _simulated(hosts, graph, TRANSFER_S, folder, tools.shadow)
+        return {"down": _received(left / "getter"), "up": _received(left / "server2")}
 
 
 def _received(host: Path) -> float:

@@ -1,9 +1,8 @@
 """A run on a network of tornettools: what Shadow reads of it, and its tables.
 
 In: run.json, its network directory, the network's folder. Out: below the run directory's ``shadow`` folder, a
-copy with another seed, another length of the simulation and other paths of programs. The ``torrc`` of each
-host, which tor reads last, has what the variant tells tor. Everything else is as the network has it. Times of
-the run count from the simulation's start, as tornettools counts them.
+copy with another seed, length and paths of programs, in which the ``torrc`` of each host, which tor reads
+last, has what the variant tells tor. Times count from the simulation's start, as tornettools counts them.
 """
 
 from __future__ import annotations
@@ -74,8 +73,10 @@ def write_tornet_run(
         raise InputError(problem, file=tornet.folder / TORNET_FILE, accepted=accepted)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # Files in place of links: what is written here must not change the user's own.
-    shutil.copytree(tornet.folder / CONF, folder / CONF, ignore=_but_graph(tornet))
+    # Files in place of links: what is written here must not change the user's own. The graph stays where it
+    # is: it is as large as all the rest.
+    all_but_graph = shutil.ignore_patterns(tornet.graph.name) if tornet.graph is not None else None
+    shutil.copytree(tornet.folder / CONF, folder / CONF, ignore=all_but_graph)
     shutil.copytree(tornet.template, folder / TEMPLATE_HOSTS)
     for host in tornet.tors:
         _tell_tor(run, tornet, host, folder / TEMPLATE_HOSTS / host / LAST_TORRC)
@@ -93,11 +94,6 @@ def write_tornet_run(
     ).write(folder)
     hosts = {host: _host(entry) for host, entry in document["hosts"].items()}
     return ShadowSimulation(hosts, run.duration_ns, seed, settings.parallelism)
-
-
-def _but_graph(tornet: Tornet) -> Any:
-    """The graph stays where it is: it is as large as all the rest."""
-    return shutil.ignore_patterns(tornet.graph.name) if tornet.graph is not None else None
 
 
 def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
@@ -141,7 +137,6 @@ def _document(
 
 
 def _host(host: Mapping[str, Any]) -> GraphHost:
-    """The programs of a host."""
     started = (Process(each["path"], each.get("args", "").split(), 0) for each in host["processes"])
     return GraphHost(0, "", list(started))
 

@@ -40,8 +40,7 @@ class User:
 
 
 def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Sequence[str]) -> str:
-    """The graph of the clients of ``kind`` that share a tor, or of one alone; ``servers`` are their names
-    for it. The client's name tells the steps of several apart.
+    """The graph of the clients of ``kind`` that share a tor, or of one alone; the servers go by ``servers``.
 
     A client's downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
@@ -70,19 +69,14 @@ def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Se
             run.duration_ns, run.seed, user.number, shared, traffic, servers, vertices, edges
         )
         begin = steps.begin_after(user.after_ns)
-        if not traffic.has_pages:
-            steps.add_downloads(begin)
-        else:
-            steps.add_pages(begin)
+        add = steps.add_pages if traffic.has_pages else steps.add_downloads
+        add(begin)
     return graphml(vertices, edges)
 
 
 @dataclass
 class _ClientSteps:
-    """The steps of a client after the start of its graph, which go into ``vertices`` and ``edges``.
-
-    ``shared`` is the client's name where it shares a tor, else empty.
-    """
+    """Adds the steps of a client to ``vertices`` and ``edges``; ``shared`` is its name if it shares a tor."""
 
     duration_ns: int
     seed: int
@@ -94,13 +88,13 @@ class _ClientSteps:
     edges: list[tuple[str, str]]
 
     def _add(self, name: str, **does: str) -> str:
-        """The step ``name`` of this client, which is a new one."""
+        """Add the step ``name``; its name in the graph."""
         name = f"{name}{USER_MARK}{self.shared}" if self.shared else name
         self.vertices[name] = does
         return name
 
     def _download(self, name: str, server: str, **does: str) -> str:
-        """The step ``name`` that downloads, on a circuit that it shares as it should."""
+        """Add a step that downloads, on a circuit that it shares as it should."""
         step = self._add(name, peers=server, **does)
         user = step if self.traffic.streams_per_circuit_isolation else self.shared
         if user:
@@ -116,16 +110,14 @@ class _ClientSteps:
         return pause
 
     def _peers(self, number: int) -> str:
-        """The server of the download, or page, ``number``."""
         server = self.servers[server_index(self.seed, self.client, number, len(self.servers))]
         return f"{server}:{SERVER_PORT}"
 
     def _size(self, number: int) -> str:
-        """The size of the download ``number``."""
         return f"{response_bytes(self.traffic, self.seed, self.client, number)} bytes"
 
     def _pause_after(self, step: str, number: int) -> tuple[str, int]:
-        """The step that comes last, and the pause in ns: after ``step``, the end of ``number``."""
+        """The step after the pause that follows ``step``, the end of ``number``; and the pause in ns."""
         pause = pause_ns(self.traffic, self.seed, self.client, number)
         if not pause:
             return step, pause
@@ -134,7 +126,7 @@ class _ClientSteps:
         return name, pause
 
     def add_downloads(self, begin: str) -> None:
-        """The chains of downloads and pauses after the step ``begin``."""
+        """Chains of downloads and pauses."""
         chains = self.traffic.parallel_streams
         for chain in range(chains):
             previous, first, paused_ns, number = begin, "", 0, chain + 1
@@ -159,11 +151,10 @@ class _ClientSteps:
         while paused_ns < self.duration_ns and page < MOST_DOWNLOADS:
             page += 1
             count = object_count(self.traffic, self.seed, self.client, page)
-            peers, end = self._peers(page), self._add(page_end(page))
+            peers, end = self._peers(page), self._add(f"pause{page}all")
             for which in range(1, count + 1):
-                name = self._download(
-                    page_object(page, which), peers, recvsize=self._size(page * PAGE + which)
-                )
+                size = self._size(page * PAGE + which)
+                name = self._download(f"stream{page}-{which}", peers, recvsize=size)
                 objects[page, which] = name
                 before = previous if which == 1 else objects[page, max(1, which - chains)]
                 self.edges.append((before, name))
@@ -185,16 +176,6 @@ def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
     text = "".join(networkx.generate_graphml(graph, prettyprint=False, named_key_ids=True))
     # A vertex or an edge a line: that is how the graphs of all clients are read together.
     return re.sub(r"(?=<(node|edge) |</graph>)", "\n", text) + "\n"
-
-
-def page_object(page: int, which: int) -> str:
-    """The step that downloads object ``which`` of ``page``."""
-    return f"stream{page}-{which}"
-
-
-def page_end(page: int) -> str:
-    """The step at which all objects of ``page`` have ended."""
-    return f"pause{page}all"
 
 
 def is_end(step: str) -> pl.Expr:

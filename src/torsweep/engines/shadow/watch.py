@@ -4,10 +4,10 @@ In: Shadow at work in a folder, and what it says. Out: what it cost, or one line
 ``costs.json`` in Shadow's folder: host and :class:`~torsweep.engines.cost_tables.Cost`.
 
 The processes that Shadow manages are processes of this machine, each in the folder of its host. Their
-processor time is that of tor's own code, of the shim that Shadow loads into each process, and of the kernel
-when it hands a system call to Shadow and goes on afterwards. What Shadow does for the call, its TCP above
-all, is spent in Shadow's own process and does not count. So the costs say which of two tors computes more,
-not what tor costs on a real machine. Peak memory includes the pages that a process shares with Shadow.
+processor time is that of tor's code, of Shadow's shim in each process, and of the kernel when it hands a
+system call to Shadow. What Shadow does for the call, its TCP above all, is spent in Shadow's own process and
+does not count: costs say which of two tors computes more, not what tor costs on a real machine. Peak memory
+includes the pages that a process shares with Shadow.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_costs(folder: Path) -> dict[str, Cost]:
 
 
 def _program_and_host(pid: int) -> tuple[str, str]:
-    """The program of the process ``pid``, and the host in whose folder it works; empty when it has ended."""
+    """The program of ``pid``, and the host in whose folder it works; empty when it has ended."""
     try:
         program = (PROC / str(pid) / "comm").read_text().strip()
         return program, Path(os.readlink(PROC / str(pid) / "cwd")).name
@@ -121,8 +121,8 @@ class Progress:
         halfway = next((look for look in reversed(looks) if look.simulated_s <= simulated / 2), None)
         if halfway is not None and wall > halfway.wall_s:
             simulated, wall = simulated - halfway.simulated_s, wall - halfway.wall_s
-        text = f"{100 * self.simulated_s / self.end_s:.0f} %: "
-        text += f"{self.simulated_s:.0f} of {self.end_s:.0f} s simulated"
+        share = 100 * self.simulated_s / self.end_s
+        text = f"{share:.0f} %: {self.simulated_s:.0f} of {self.end_s:.0f} s simulated"
         if simulated > 0:
             left_s = (self.end_s - self.simulated_s) * wall / simulated
             text += f", about {rounded_duration(left_s)} left"
@@ -134,9 +134,8 @@ def parse_progress(line: str) -> Progress | None:
     match = _PROGRESS_LINE.search(line)
     if match is None:
         return None
-    return Progress(
-        _seconds(match["now"]), _seconds(match["end"]), _seconds(match["real"]), int(match["failed"])
-    )
+    now_s, end_s, real_s = (_seconds(match[name]) for name in ("now", "end", "real"))
+    return Progress(now_s, end_s, real_s, int(match["failed"]))
 
 
 def _seconds(text: str) -> float:
@@ -229,9 +228,9 @@ class Watch:
         late = [name for name in self.clients if not self._ready(name)]
         if not late:
             return
-        problem = f"{len(late)} of {len(self.clients)} clients had not bootstrapped after"
-        problem += (
-            f" {self.bootstrap_s:.0f} simulated s, the first being {late[0]}: {self._last_word(late[0])}"
+        problem = (
+            f"{len(late)} of {len(self.clients)} clients had not bootstrapped after {self.bootstrap_s:.0f}"
+            f" simulated s, the first being {late[0]}: {self._last_word(late[0])}"
         )
         if len(late) == len(self.clients) or len(late) > self.may_be_late * len(self.clients):
             raise TorsweepError(f"{self.folder}: {problem}")
