@@ -1,11 +1,8 @@
-"""The ring file in which a patched tor records when cells pass its stages.
+"""The ring file in which a patched tor records when cells pass its stages; the ``cells`` table of a run.
 
 In: a file that ``CellTraceFile`` names, of a tor that has ended or is still running. Out: :class:`CellRing`,
-with the records in the order in which they were written, the channels that cells passed, and how many
-records are missing, and why. The layout is that of ``cell_trace.h`` in ``patches/tor/cell-tracing.patch``;
-the integers have the machine's order.
-
-The ``cells`` table of a run is made from the rings of its relays.
+with the records, the channels that cells passed, and how many records are missing, and why. The layout is
+that of ``cell_trace.h`` in ``patches/tor/cell-tracing.patch``; the integers have the machine's order.
 """
 
 from __future__ import annotations
@@ -41,11 +38,10 @@ def ring_bytes(tracing: Tracing) -> int:
 
 
 def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) -> dict[str, dict[str, int]]:
-    """Write the records of ``rings``, a file for each relay, as the table of the run, and their channels
-    beside it (:func:`channels_frame`); the counters of each relay.
+    """Write the records of ``rings``, a file for each relay, as the table of the run, in the order of their
+    writing, and their channels beside it (:func:`channels_frame`); the counters of each relay.
 
-    Rows are in the order of the relays, and of their writing. Raises InputError for a file that is no whole
-    ring.
+    Raises InputError for a file that is no whole ring.
     """
     counters: dict[str, dict[str, int]] = {}
     frames, channels = [], []
@@ -63,9 +59,9 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
 
 
 def scan_cells(run_directory: Path) -> pl.LazyFrame:
-    """The table of the run in ``run_directory``, with the types of its schema.
+    """The table of the run in ``run_directory``, whose checksum has been compared, with its schema's types.
 
-    Its checksum has been compared. Raises InputError when it is missing or has other columns.
+    Raises InputError when it is missing or has other columns.
     """
     file = run_directory / CELLS.file
     if not file.is_file():
@@ -139,12 +135,11 @@ OUTWARD = 0x80
 
 @dataclass(frozen=True)
 class CellRing:
-    """The content of a ring.
+    """The content of a ring: ``records`` as :data:`RECORD`, oldest first, and ``channels``.
 
-    ``records`` has the fields of :data:`RECORD`, oldest first. ``written`` counts all records that tor wrote:
-    those in ``records``, those ``overwritten`` by newer ones, and those that are ``torn``, which were being
-    overwritten while the file was read, or do not carry the number that their place in the ring asks for.
-    ``cells`` counts the cells that tor saw, recorded or not.
+    tor wrote ``written`` records: these, those ``overwritten`` by newer ones, and ``torn`` ones, which were
+    being overwritten while the file was read, or do not carry the number that their place in the ring asks
+    for. ``cells`` counts the cells that tor saw, recorded or not.
     """
 
     records: NDArray[np.void]
@@ -157,11 +152,8 @@ class CellRing:
 
 
 def read_ring(file: Path) -> CellRing:
-    """The ring in ``file``; tor may be writing to it.
-
-    Raises InputError when the file cannot be read, is no such ring or one of another version, or is shorter
-    than its header says.
-    """
+    """The ring in ``file``, to which tor may be writing; InputError when it cannot be read, is no such ring
+    or one of another version, or is shorter than its header says."""
     try:
         size = file.stat().st_size
         content = np.memmap(file, dtype=np.uint8, mode="r") if size else np.zeros(0, np.uint8)
@@ -195,8 +187,7 @@ def read_ring(file: Path) -> CellRing:
 
 
 def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
-    """The file's current header; InputError if it is not a header, or states more records than the file
-    holds."""
+    """The file's current header; InputError if there is none, or it states more than the file holds."""
     if content.size < RING_HEADER.itemsize or bytes(content[: len(MAGIC)]) != MAGIC:
         raise InputError("is no cell trace of tor", file=file, accepted="a file that CellTraceFile named")
     header = np.frombuffer(content, RING_HEADER, 1)[0].copy()

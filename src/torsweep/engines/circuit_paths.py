@@ -3,13 +3,11 @@
 In: a network, its seed, how many guards a client keeps, what clients do and for how long. Out: for each
 client the relays of its circuits (guard, middle, exit) in order of use.
 
-The exit comes first, then the guard, then the middle (path-spec §2.2), each by consensus weight times the
-bandwidth-weight of its position, and no relay is twice in a path. A client's list of guards is drawn
-once, and the client keeps the first ``guards`` of it; where the exit is its only guard, it takes the next of
-the list. A client without guards draws one for each circuit. A path is a function of seed, client and
-circuit: neither other clients nor a variant change it, but for its guard where variants keep different
-numbers of them. These are cellsim's draws, number by number (cellsim/src/path.rs), so the model takes the
-same paths by itself.
+The exit is drawn first, then the guard, then the middle (path-spec §2.2), each by consensus weight times the
+bandwidth-weight of its position, and no relay is twice in a path. A client keeps the first ``guards`` of a
+list that is drawn once; where the exit is its only guard, it takes the next. A client without guards draws
+one for each circuit. A path is a function of seed, client, circuit and number of guards. These are cellsim's
+draws, number by number (cellsim/src/path.rs), so the model takes the same paths by itself.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ Path = tuple[str, str, str]
 
 
 class _Weighted:
-    """Relays (by number) with their weights at one place of a path."""
+    """Relays (by number) with their weights at a place."""
 
     def __init__(self, network: Network, place: str) -> None:
         names = (HOP_WEIGHTS[place].get(relay.position) for relay in network.relays)
@@ -81,10 +79,7 @@ class _Weighted:
 
 
 class PathChooser:
-    """Draws the paths of a network's clients, which are numbered from 0 in its order.
-
-    Raises InputError, naming the network's ``file``, when a place of a path has too few relays.
-    """
+    """Draws the paths of a network's clients, by number; InputError when a place has too few relays."""
 
     def __init__(self, network: Network, seed: int, guards: int, file: str | FilePath | None = None) -> None:
         self._seed = seed
@@ -102,8 +97,7 @@ class PathChooser:
                 )
 
     def guards(self, client: int) -> list[int]:
-        """The numbers of the client's guards by priority: those that it keeps, and a second one if it keeps
-        one."""
+        """The client's guards by priority: those that it keeps, and a second one if it keeps one."""
         draws = Draws(self._seed, "guards", client, 0)
         listed: list[int] = []
         while len(listed) < min(max(self._guards, LEAST_LISTED), self._guard.possible):
@@ -111,8 +105,7 @@ class PathChooser:
         return listed
 
     def path(self, client: int, circuit: int, guards: Sequence[int] | None) -> Path:
-        """The names of the relays of the client's ``circuit`` (from 1), whose list is ``guards``; None: it
-        keeps no guards."""
+        """The relays of the client's ``circuit`` (from 1), through one of ``guards``; None: any guard."""
         draws = Draws(self._seed, "path", client, circuit)
         exit_ = self._exit.draw(draws)
         guard = self._guard.draw(draws, (exit_,)) if guards is None else self._kept(guards, exit_, draws)
@@ -133,8 +126,8 @@ def drawn_paths(
 ) -> dict[str, tuple[Path, ...]]:
     """For each client as many paths as a run of ``duration_ns`` is reckoned to use, of the network's seed.
 
-    ``traffic`` says what each kind of client does; those of onion services choose paths themselves. Raises
-    InputError, naming the network's ``file``, when a place of a path has too few relays.
+    Clients of onion services choose paths themselves. Raises InputError, naming the network's ``file``, when
+    a place of a path has too few relays.
     """
     chooser, users = PathChooser(network, network.seed, guards, file), network.users
     paths: dict[str, tuple[Path, ...]] = {}
@@ -150,8 +143,7 @@ def drawn_paths(
 
 
 def drawn_guards(network: Network, guards: int) -> dict[str, tuple[str, ...]]:
-    """For each client the guards of its drawn paths, by priority; none where the network has too few relays
-    for such paths."""
+    """For each client the guards of its drawn paths, by priority; none where such paths cannot be drawn."""
     try:
         chooser = PathChooser(network, network.seed, guards)
     except InputError:
@@ -163,7 +155,7 @@ def drawn_guards(network: Network, guards: int) -> dict[str, tuple[str, ...]]:
 
 
 def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
-    """How many circuits a client may use in a run: one for each download where these are isolated, as if
+    """The most circuits that a client may use in a run: one for each download where these are isolated, as if
     downloads took no time; else as many as streams may give up, one after the other."""
     pause_ns = max(LEAST_PAUSE_NS, traffic.mean_pause_ns)
     isolated = traffic.streams_per_circuit_isolation
@@ -172,12 +164,8 @@ def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
 
 
 def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | None) -> dict[str, Any]:
-    """Counts for provenance.json on the ``paths`` that clients were given; empty if tor chose.
-
-    That is how many circuits they used, and streams on them, and how many had the path of their turn.
-
-    ``circuits`` is a circuits table; a client's circuits count in order of first use.
-    """
+    """How many circuits of the table ``circuits``, and streams on them, had the one of ``paths`` whose turn
+    it was in order of first use, for provenance.json; empty if tor chose."""
     if paths is None:
         return {}
     turns = pl.DataFrame(

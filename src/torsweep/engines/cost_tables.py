@@ -114,16 +114,13 @@ def logs_round_trips(settings: TorSettings, relay: Relay) -> bool:
 
 
 def vegas_log_lines(file: str) -> tuple[str, ...]:
-    """The lines of a torrc with which tor logs into ``file`` what :func:`round_trips_frame` reads."""
+    """The lines of torrc by which tor logs into ``file`` what :func:`round_trips_frame` reads."""
     return ("LogTimeGranularity 1 msec", f"Log [circ]info file {file}")
 
 
 def round_trips_frame(logs: Mapping[str, Path], zero: datetime, duration_us: int) -> pl.DataFrame:
-    """The table of the exits whose ``logs`` are given by name, by host and time.
-
-    ``zero`` is the time 0 of the run by the local clock, as tor logs it. What was logged before it, or
-    ``duration_us`` or more after it, is left out; a host without a log has no rows.
-    """
+    """The table of the exits whose ``logs`` are given by name, by host and time; those without one have no
+    rows. ``zero`` is the time 0 of the run by the local clock, as tor logs it."""
     frames = [_frame(host, file, zero) for host, file in logs.items() if file.is_file()]
     whole = pl.concat([pl.DataFrame(schema=ROUND_TRIPS.polars), *frames])
     return whole.filter(pl.col("time_us").is_between(0, duration_us, closed="left"))

@@ -1,8 +1,8 @@
 """The address, the identities and the configuration of each host of a network.
 
-In: a host's node number; a run and its network. Out: an address, the same for a network in every run; the
-torrc of a host, from what every engine of real tor tells it and what one engine adds; the keys of an onion
-service, the same for a network in every run, so that the same relays keep its descriptors.
+In: a host's node number; a run and its network. Out: its address; its torrc, from what every engine of real
+tor tells it and what one engine adds; the keys of an onion service, the same for a network in every run, so
+that the same relays keep its descriptors.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def host_torrc(
 ) -> str:
     """The torrc of the tor of ``host``, which knows the options ``known``.
 
-    ``values`` are those placeholders of the role's template that depend on the engine, and ``lines`` come
-    before those that the user gives.
+    ``values`` are the placeholders of the role's template that depend on the engine; ``lines`` come before
+    those of the user.
     """
     every = {
         "authorities": _directory_authorities(network, identities),
@@ -134,18 +134,14 @@ def named_values(network: Network, fingerprints: Mapping[str, str]) -> dict[str,
 
 
 def relay_by_rule(rule: str, network: Network) -> str:
-    """The relay of most weight that can be in the position of ``rule``, the first of several; empty without
-    one."""
+    """The first relay of most weight that can be in the position of ``rule``; empty without one."""
     relays = [relay for relay in network.relays if rule.partition("_")[2] in relay.position]
     return max(relays, key=lambda relay: relay.consensus_weight).name if relays else ""
 
 
 def service_lines(folder: str, server_address: str) -> list[str]:
     """The torrc lines of an onion service with its files in ``folder``, whose server is at the address."""
-    return [
-        f"HiddenServiceDir {folder}",
-        f"HiddenServicePort {SERVER_PORT} {server_address}:{SERVER_PORT}",
-    ]
+    return [f"HiddenServiceDir {folder}", f"HiddenServicePort {SERVER_PORT} {server_address}:{SERVER_PORT}"]
 
 
 def server_name(network: Network, server: Server, kind: AnyKind) -> str:
@@ -158,8 +154,7 @@ def server_name(network: Network, server: Server, kind: AnyKind) -> str:
 def arti_config(
     run: RunSpec, network: Network, identities: Identities, keys: Callable[[str], Path], data_directory: str
 ) -> str:
-    """The configuration of a client of ``network`` that runs Arti; ``keys`` finds an authority's folder of
-    them."""
+    """The configuration of a client that runs Arti; ``keys`` finds an authority's folder of keys."""
     authorities = {
         f"{address(network.node_of[host.name])}:{OR_PORT}": (
             identities.relays[host.name],
@@ -178,8 +173,7 @@ def arti_guards(
     guards: Sequence[str],
     now: datetime,
 ) -> str:
-    """The ``guards`` of a client that runs Arti, as Arti keeps them; ``keys`` finds a relay's folder of
-    keys."""
+    """The ``guards`` of a client that runs Arti, as it keeps them; ``keys`` finds a relay's key folder."""
     identified = [
         (identities.relays[name], ed25519_identity(keys(name)), f"{address(network.node_of[name])}:{OR_PORT}")
         for name in guards
@@ -205,21 +199,18 @@ CIRCUIT_PATHS_FILE = "circuit-paths"
 
 
 def paths_of(run: RunSpec, client: str, known: Set[str] | None) -> tuple[tuple[str, str, str], ...]:
-    """The paths of the circuits of ``client``, whose tor knows the options ``known``.
-
-    None where tor chooses: the run has no paths, or there is only one, and tor lacks the option.
-    """
+    """The paths of the circuits of ``client``, whose tor knows the options ``known``; none where tor chooses:
+    the run has no paths, or there is only one, and tor lacks the option."""
     return (run.paths or {}).get(client, ()) if known is None or PATHS_OPTION in known else ()
 
 
 def paths_text(run: RunSpec, identities: Identities, client: str, known: Set[str] | None) -> str:
-    """The content of the file of paths of ``client``: a line for each of :func:`paths_of`."""
+    """The file of paths of ``client``: a line for each of :func:`paths_of`."""
     paths = paths_of(run, client, known)
     return "".join(" ".join(f"${identities.relays[name]}" for name in path) + "\n" for path in paths)
 
 
 def _directory_authorities(network: Network, identities: Identities) -> str:
-    """The DirAuthority lines of every torrc of ``network``."""
     return "\n".join(
         f"DirAuthority {host.name} orport={OR_PORT} v3ident={identities.votes[host.name]}"
         f" {address(node)}:{DIR_PORT} {identities.relays[host.name]}"

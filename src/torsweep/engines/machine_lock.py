@@ -1,9 +1,8 @@
 """Locks by which runs share a machine: one plan of runs in real time at a time, and cores for others.
 
-In: a process that is about to play such runs. Out: :func:`hold_machine`, which waits for its turn and keeps
-the machine until the process ends, however it ends; :func:`machine_shared`, for a run that no plan has begun;
-:func:`locked_cores`, the cores that were free, to which the lock does not bind a process. The locks are the
-kernel's (flock).
+In: a process that is about to play such runs. Out: :func:`hold_machine`, which keeps the machine until the
+process ends, however it ends; :func:`machine_shared`, for a run that no plan has begun; :func:`locked_cores`.
+The locks are the kernel's (flock).
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ def locked_cores(stem: Path, most: int) -> Iterator[list[int]]:
 
 
 def open_lock(lock: Path, *, for_all: bool = False) -> int:
-    """A descriptor of the file ``lock``, made where there is none; with ``for_all`` every user may write it.
-
-    Raises OutputError when it cannot be opened.
-    """
+    """A descriptor of the file ``lock``, which with ``for_all`` every user may write; OutputError if none."""
     access = os.O_RDWR if for_all else os.O_RDONLY
     try:
         # Without O_CREAT first: the kernel refuses it on a file of somebody else in a folder open to all.
@@ -102,7 +98,7 @@ def hold_machine(say: Say, lock: Path = LOCK) -> Callable[[float], None]:
 
 @contextlib.contextmanager
 def machine_shared(say: Say, lock: Path = LOCK) -> Iterator[None]:
-    """Have the machine, with others that share it, for the block: no plan begins meanwhile.
+    """Share the machine for the block: no plan begins meanwhile.
 
     Waits like :func:`hold_machine`; a step of the plan that holds the machine does not wait.
     """

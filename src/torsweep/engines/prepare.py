@@ -23,11 +23,7 @@ from torsweep.config.variant import FREE, Variant
 from torsweep.engines.circuit_paths import drawn_paths
 from torsweep.engines.host_choice import STOCK_ALONE, RunTors
 from torsweep.engines.registry import find_engine, real_engines
-from torsweep.engines.run_spec import (
-    RunSettings,
-    RunSpec,
-    RunTraffic,
-)
+from torsweep.engines.run_spec import RunSettings, RunSpec, RunTraffic
 from torsweep.errors import InputError
 from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network
@@ -44,8 +40,7 @@ def build_run(
 ) -> RunSpec:
     """The run of ``settings`` on the network in the directory ``network``, with ``tors``.
 
-    Raises InputError when that is no whole network, is not the one that the variant asks for, or has
-    fewer relays that can be guards than a client keeps.
+    Raises InputError when that is no whole network, or one on which the run cannot be made.
     """
     file = network / NETWORK_FILE
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
@@ -68,10 +63,7 @@ def build_run(
 
 
 def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
-    """The settings with Conflux on or off: ``auto`` is on where it works and the network is large enough.
-
-    A network of tornettools has torrc files of its own.
-    """
+    """The settings with Conflux on or off: ``auto`` is on where it works and the network is large enough."""
     if {**usual_levels(settings.era), **settings.variant}[CONFLUX.name] != AUTO:
         return settings.tor
     possible = find_engine(settings.engine).runs_tor and not network.tornettools
@@ -81,8 +73,7 @@ def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
 
 
 def _transport(settings: RunSettings, network: Network) -> Transport | None:
-    """The transport of the settings, with the network's queue where no knob says which; None outside the
-    model."""
+    """The transport of the settings, with the network's queue where no knob says which."""
     queue = network.config.get("link_queue")
     if settings.transport is None or queue is None or "link_queue" in settings.variant:
         return settings.transport
@@ -90,7 +81,6 @@ def _transport(settings: RunSettings, network: Network) -> Transport | None:
 
 
 def _paths_and_traffic(settings: RunSettings, sampled: Network, file: Path) -> dict[str, Any]:
-    """Paths, where they are given or drawn, and what each kind of client does."""
     paths, kinds = only_paths(sampled), {client.kind for client in sampled.clients}
     traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
     traffic.update((kind, RunTraffic.of(does)) for kind, does in MEASURING_TRAFFIC.items() if kind in kinds)
@@ -136,10 +126,7 @@ def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, fi
 
 
 def require_memory(engine: str, directory: Path) -> None:
-    """Refuse a run in ``engine`` on the network in ``directory`` that takes more memory than there is here.
-
-    Raises InputError, which says how much it takes.
-    """
+    """InputError where a run in ``engine`` on the network in ``directory`` takes more memory than is here."""
     network, _ = read_network(directory, latency=False)
     config = validate(NetworkConfig, network.config, directory / NETWORK_FILE)
     needs, has = find_engine(engine).demand(config).memory_bytes, read_machine().available_bytes
@@ -188,27 +175,22 @@ def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:
 
 
 def _check_traced(settings: RunSettings, network: Network, file: Path) -> None:
+    tracing, models = settings.tracing, not find_engine(settings.engine).runs_tor
+    if tracing is None:
+        return
     relays = [relay.name for relay in network.relays]
     clients = [client.name for client in network.tor_clients]
-    packets = settings.tracing.packets if settings.tracing else ()
-    if packets and not find_engine(settings.engine).runs_tor:
-        raise InputError(
-            "has no packets of its own",
-            file=file,
-            key="tracing.packets",
-            value=settings.engine,
-            accepted=real_engines(),
-        )
-    for host in packets:
+    if tracing.packets and models:
+        problem, key = "has no packets of its own", "tracing.packets"
+        raise InputError(problem, file=file, key=key, value=settings.engine, accepted=real_engines())
+    for host in tracing.packets:
         if host not in network.node_of:
             accepted = f"{relays[0]} to {network.hosts[-1].name}"
             raise InputError("no such host", file=file, key="tracing.packets", value=host, accepted=accepted)
-    for host in settings.tracing.hosts if settings.tracing else ():
-        if host in clients and not find_engine(settings.engine).runs_tor:
-            problem, accepted = (
-                "records no cells in the model",
-                "relays: a guard has the cells of its clients",
-            )
+    for host in tracing.hosts:
+        if host in clients and models:
+            problem = "records no cells in the model"
+            accepted = "relays: a guard has the cells of its clients"
             raise InputError(problem, file=file, key="tracing.hosts", value=host, accepted=accepted)
         if host not in (*relays, *clients):
             accepted = f"{relays[0]} to {relays[-1]}, and clients with a tor of their own"

@@ -1,8 +1,8 @@
 """The programs of a run: which hosts run them, what is in their commands, what they leave.
 
 In: the programs of a variant, a network; later run.json and the fingerprints of relays. Out: the part of
-run.json; :class:`HostProgram`, from which each engine of real tor makes its processes; the lines of torrc by
-which tor serves them; the files that are kept.
+run.json; :class:`HostProgram`, from which each engine of real tor makes its processes; the files that are
+kept.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,29 +42,27 @@ from torsweep.units import BYTES_PER, format_quantity
 
 
 def level_of(variant: Variant) -> str:
-    """The key of an experiment that defines the programs of ``variant``."""
+    """The key of the experiment that defines the programs of ``variant``."""
     return f"programs.{dict(variant.levels).get('programs')}"
 
 
 def require_programs(experiment: Experiment, variants: Iterable[Variant]) -> None:
-    """InputError for a command of ``variants`` that is not found, and for a file of the experiment's folder
-    that is not there."""
+    """InputError for a command of ``variants``, or a file that it names, that is not there."""
     folder = experiment.file.parent if experiment.file else None
     for variant in variants:
         for number, program in enumerate(experiment.programs_of(variant)):
             key = f"{level_of(variant)}[{number}].command"
             named = program.command[0]
             if "{" not in named and shutil.which(named) is None:
-                raise InputError(
-                    "is no program that is found here", key=key, value=named, accepted="one on PATH"
-                )
+                problem, accepted = "is no program that is found here", "one on PATH"
+                raise InputError(problem, key=key, value=named, accepted=accepted)
             for name in program.files:
                 if folder is not None and not (folder / name).exists():
                     raise InputError("no such file", key=key, value=name, accepted=f"a file in {folder}")
 
 
 def needs_text(levels: Iterable[Programs], network: NetworkConfig) -> str:
-    """What programs take beside tor in a run on ``network``, at the level with most; empty without any."""
+    """What programs take beside tor in a run on ``network``, at the level with most; empty without them."""
     hosts = [[(_host_count(program, network), program) for program in level] for level in levels]
     processes = max((sum(count for count, _ in level) for level in hosts), default=0)
     kept = max((sum(n * one.keeps_most for n, one in level if one.keeps) for level in hosts), default=0)
@@ -142,12 +141,11 @@ def run_programs(
 
 def _own_hosts(programs: Programs, network: Network) -> list[list[ProgramHost]]:
     """The hosts that each of ``programs`` has for itself."""
-    own: list[list[ProgramHost]] = []
-    for program in programs:
-        first, hosts = 1 + sum(map(len, own)), program.hosts
-        numbers = range(first, first + hosts.count) if hosts else ()
-        own.append([_own_host(hosts, number, network) for number in numbers if hosts])
-    return own
+    numbers = count(1)
+    return [
+        [_own_host(hosts, next(numbers), network) for _ in range(hosts.count)] if hosts else []
+        for hosts in (program.hosts for program in programs)
+    ]
 
 
 def _own_host(hosts: OwnHosts, number: int, network: Network) -> ProgramHost:
@@ -181,19 +179,17 @@ def _require_places(texts: Sequence[str], hosts: Sequence[str], network: Network
                 problem, accepted = "has no SOCKS port", "on: {role: client}, or hosts of its own with torrc"
                 raise InputError(problem, key=f"{key}.command", value=other, accepted=accepted)
             hosts_of_word = network.hosts if word == "address" else (*network.relays, *network.authorities)
-            known = [host.name for host in hosts_of_word] + [
-                rule for rule in RULES if relay_by_rule(rule, network)
-            ]
+            known = [host.name for host in hosts_of_word]
+            known += [rule for rule in RULES if relay_by_rule(rule, network)]
             if name and name not in known:
                 problem = f"no such {'host' if word == 'address' else 'relay'}{suggestion(name, known)}"
-                raise InputError(
-                    problem, key=key, value=name, accepted=", ".join([*known[:3], "…", *known[-3:]])
-                )
+                accepted = ", ".join([*known[:3], "…", *known[-3:]])
+                raise InputError(problem, key=key, value=name, accepted=accepted)
 
 
 @dataclass(frozen=True)
 class HostProgram:
-    """A program on one host, its command filled in; ``name`` is made of the host's and its number there."""
+    """A program on one host, its command filled in; ``name`` is the host's, and which program it is."""
 
     name: str
     host: str

@@ -1,8 +1,7 @@
 """Which engines there are, and what each states of itself.
 
-In: the packages under :mod:`torsweep.engines` that have an ``entry.py``. Out: the
-:class:`~torsweep.engines.contract.Engine` of a name. Whether an engine can run here is said by
-:mod:`torsweep.engines.selection`.
+In: the packages of engines. Out: the :class:`~torsweep.engines.contract.Engine` of a name. Whether it can run
+here is said by :mod:`torsweep.engines.selection`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ENGINES: dict[str, Engine] = {entry.ENGINE.name: entry.ENGINE for entry in _ENTR
 _BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}
 
 RUN_ENGINES = tuple(sorted(_BY_KIND, key=lambda kind: (_BY_KIND[kind].runs_tor, kind)))
-"""The names that runs and their folders have, the kinds of every engine: the model first."""
+"""The names of runs, the kinds of every engine: the model first."""
 
 MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_tor)
 """The engine that models tor, with which those that run it are compared."""

@@ -1,8 +1,7 @@
 """What a run of an experiment's variant is, but for its network: its settings, and the builds of tor.
 
-In: an experiment, an era, an engine, a variant; files that name builds. Out:
-:class:`~torsweep.engines.run_spec.RunSettings`; the build of each tor by its name; a refusal of what the
-engine or a build does not have, or what would change nothing.
+In: an experiment, an era, an engine, a variant; files that name builds. Out: the settings; the build of each
+tor by its name; a refusal of what the engine or a build does not have, or what would change nothing.
 """
 
 from __future__ import annotations
@@ -39,10 +38,7 @@ from torsweep.tor.series import read_series
 
 
 def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant) -> RunSettings:
-    """Everything about a run of ``variant`` but its network.
-
-    Raises InputError when the era or the variant asks for something that there is not.
-    """
+    """All of a run of ``variant`` but its network; InputError where it asks for what is not there."""
     require_knobs(engine, variant)
     tor = engine_tor_settings(engine, era, dict(variant.levels))
     transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
@@ -168,11 +164,10 @@ def require_options(
     variants: Iterable[Variant] = (),
     network: Network | None = None,
 ) -> None:
-    """Return when each of ``programs`` takes each option bundle of ``experiment`` in every role concerned.
+    """Raise InputError, which names the bundle, the line and the nearest option, unless each of ``programs``
+    takes each option bundle of the experiment's own plan and of ``variants`` in every role concerned.
 
-    The bundles are those of the experiment's own plan and of ``variants``. Without a network, a bundle for
-    hosts by name is taken for one of relays. Raises InputError, which names the bundle, the line and the
-    nearest option.
+    Without a network, a bundle for hosts by name is taken for one of relays.
     """
     levels = [dict(variant.levels).get("options") for variant in variants]
     names = dict.fromkeys([*experiment.plan().knobs.get("options", ()), *filter(None, levels)])

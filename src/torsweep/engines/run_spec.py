@@ -1,8 +1,8 @@
 """run.json: everything an engine needs to know about one run; and the directory that holds it.
 
-In and out: :class:`RunSpec`, written and read as a whole. Every setting is explicit; times are integer
-nanoseconds of simulated time, sizes bytes. A run directory has run.json, the tables, and provenance.json once
-the run is finished; it never holds results of other settings than those of its run.json.
+In and out: :class:`RunSpec`. Every setting is explicit; times are integers in ns of simulated time, sizes are
+bytes. A run directory has run.json, the tables, and provenance.json once the run is finished; it never holds
+results of other settings than those of its run.json.
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ class RunTraffic(Section):
 
     Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.traffic.Points`),
     ``response_bytes`` is their mean, and the bounds of pauses are those of the table. With ``page_objects``
-    a client downloads pages: sizes are those of objects, ``parallel_streams`` is how many of them it
-    downloads at once after a page's first. With ``sites``, too: each page has the objects of one of them,
-    drawn in the order of their names. ``under_way_at_start`` says that a client begins in the middle of its
-    first downloads, or of its first page, as one would find it: a part of them is left, uniform.
+    or ``sites`` a client downloads pages: sizes are those of objects, of which it downloads
+    ``parallel_streams`` at once after a page's first; each page is one of the sites, drawn in the order of
+    their names. ``under_way_at_start``: of its first downloads, or of its first page, a uniform part is left.
     """
 
     request_bytes: Annotated[int, whole(0, 2**24)]
@@ -132,20 +131,16 @@ class UserLines(Section):
 
 
 class UserOptions(Section):
-    """What the user tells tor in its own words, beyond knobs and era: it is read last, so it wins.
-
-    ``consensus`` are parameters that the authorities vote for.
-    """
+    """Lines of torrc and parameters of the consensus beyond knobs and era; read last, so they win."""
 
     torrc: tuple[UserLines, ...] = ()
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
 
 
 class RunProgram(Section):
-    """A program and the hosts that run it; times are from the run's start.
+    """A program and the hosts that run it, in the order of their numbers; times are from the run's start.
 
-    The command still has its places to fill in (:data:`torsweep.config.programs.PLACES`). ``hosts`` are in
-    the order of their numbers.
+    The command still has its places to fill in (:data:`torsweep.config.programs.PLACES`).
     """
 
     command: list[str]
@@ -158,10 +153,9 @@ class RunProgram(Section):
 
 
 class RunPrograms(Section):
-    """The programs of a run and the hosts that they have for themselves, which come after the network's.
+    """The programs of a run and their own hosts, which come after the network's.
 
-    ``folder`` is that of the experiment, relative to the run directory; ``files_sha256`` are the files there
-    that commands name.
+    ``folder`` is the experiment's, relative to the run directory; ``files_sha256``: what commands name there.
     """
 
     programs: tuple[RunProgram, ...] = ()
@@ -181,11 +175,10 @@ PROGRAMS_FOLDER = "programs"
 class RunSettings(Section):
     """What a run has apart from its network: the same for every replicate of a variant.
 
-    ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
-    circuits in order of use; ``tracing`` says which relays record where their cells are. ``transport`` is
-    what carries bytes in the model; an engine with a TCP of its own has none. With ``pairing`` of ``paths``
-    the paths are drawn from the network's seed when a run is prepared: run.json has the paths and not this
-    word. ``shadow`` has Shadow's own options, in runs under Shadow alone.
+    ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its circuits in
+    order of use; with ``pairing`` of ``paths`` they are drawn from the network's seed when a run is prepared,
+    and run.json has them and not this word. ``transport`` is what carries bytes in the model. ``shadow`` has
+    Shadow's own options, in runs under Shadow alone.
     """
 
     experiment: str
@@ -208,10 +201,9 @@ class RunSettings(Section):
 class RunSpec(RunSettings):
     """The whole of run.json. ``network`` is the network directory, relative to the run directory.
 
-    ``tor_build`` is the build of tor that the run uses (:attr:`torsweep.tor.builds.BuiltTor.version`); the
-    model has none, and without it the run is not bound to one. ``other_builds`` are further builds, with the
-    hosts that run them instead. ``repeat`` tells runs apart that differ by chance alone: an engine with
-    a seed of its own draws with another one, while traffic and paths stay.
+    ``tor_build`` (:attr:`torsweep.tor.builds.BuiltTor.version`) is the build that all hosts run but those of
+    ``other_builds``; without it, the run is not bound to one. ``repeat`` tells runs apart that differ by
+    chance alone: an engine with a seed of its own draws with another one, while traffic and paths stay.
     """
 
     format: Literal["torsweep-run"] = "torsweep-run"
@@ -227,7 +219,7 @@ class RunSpec(RunSettings):
 
     @property
     def builds(self) -> tuple[str, ...]:
-        """The builds of tor in the run; that of most hosts comes first."""
+        """All builds of tor, that of most hosts first."""
         return (*([] if self.tor_build is None else [self.tor_build]), *self.other_builds)
 
     def given_to(self, host: str) -> list[str]:
@@ -247,15 +239,12 @@ class RunSpec(RunSettings):
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def write(self, run_directory: Path) -> None:
-        """Write run.json into ``run_directory``, as a whole."""
+        """Write run.json into ``run_directory``."""
         write_text(run_directory / RUN_FILE, self.text())
 
 
 def write_provenance(run_directory: Path, document: Mapping[str, Any]) -> None:
-    """Write provenance.json: ``document`` and, under ``tables``, the checksum of each table of the run.
-
-    An engine calls this when its tables are in ``run_directory``: from then on the run is whole.
-    """
+    """Write provenance.json: ``document`` and the checksum of each table; from then on the run is whole."""
     whole = with_table_checksums(document, run_directory)
     write_text(run_directory / PROVENANCE_FILE, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
@@ -267,8 +256,7 @@ def read_run(run_directory: Path) -> RunSpec:
 
 
 def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
-    """The run in ``run_directory``, its network with the hosts of programs and without latencies, and where
-    that is.
+    """The run, its network with the hosts of programs and without latencies, and where that is.
 
     Raises InputError when the network is another one than the run was prepared for.
     """
@@ -287,11 +275,9 @@ def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
 
 
 def clear_results(run_directory: Path) -> None:
-    """Remove what an engine has left of a run; OutputError when that cannot be.
-
-    Provenance goes first: without it, tables do not count.
-    """
+    """Remove what an engine has left of a run; OutputError when that cannot be."""
     try:
+        # Provenance goes first: without it, tables do not count.
         for file in (run_directory / PROVENANCE_FILE, *run_directory.glob("*.parquet")):
             file.unlink(missing_ok=True)
         if (run_directory / PROGRAMS_FOLDER).is_dir():
@@ -301,11 +287,11 @@ def clear_results(run_directory: Path) -> None:
 
 
 def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
-    """Write ``run`` into ``run_directory``; False when the very same run stood there already.
+    """Write ``run`` into ``run_directory``, of which results of other settings are removed first; False when
+    the very same run stood there already.
 
-    Results of other settings are removed first, so that tables and run.json always belong together.
-    Raises OutputError when the directory cannot be written, or an engine is at work in it and this
-    function is not to ``wait`` for its end.
+    Raises OutputError when the directory cannot be written, or an engine is at work in it and this function
+    is not to ``wait`` for its end.
     """
     file = run_directory / RUN_FILE
     with folder_claimed(run_directory, RUN_FOLDER, wait=wait):

@@ -26,10 +26,10 @@ def required_tools(engine: Engine) -> tuple[str, ...]:
 
 
 def problems(engine: Engine, *, builds: bool = True) -> Iterator[TorsweepError]:
-    """What keeps ``engine``, of whichever kind, from running here; nothing when it can run.
+    """What keeps ``engine``, of whichever kind, from running here.
 
-    A tor that is not built yet is no problem where this machine has what building it needs: the pipeline
-    builds it. Without ``builds``, that counts for nothing: the pipeline says it of the builds that it needs.
+    With ``builds``, that may be a tor that neither is built nor can be; the pipeline says it itself of the
+    builds that it needs.
     """
     lacking = False
     for name in engine.tools:
@@ -66,9 +66,9 @@ class Choice:
 def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
     """The engine ``request``, or for ``auto`` the first of ``experiment_engines`` that can run here.
 
-    Where an engine has several kinds, the name is that of the kind that is here: an experiment lists Shadow,
-    and either kind will do. Raises InputError when there is no such engine or the experiment does not list
-    it; ToolMissing where none can run here; TorsweepError when the kind that is here cannot be determined.
+    Of an engine with several kinds it is the one that is here. Raises InputError when there is no such engine
+    or the experiment does not list it; ToolMissing where none can run here; TorsweepError when the kind that
+    is here cannot be determined.
     """
     choice = _chosen(request, experiment_engines)
     engine = find_engine(choice.engine)
@@ -99,18 +99,14 @@ def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
 
 
 def lacking(name: str, *, builds: bool = True) -> str:
-    """Why the engine ``name`` cannot run here, of whichever kind, in one line; empty when it can.
-
-    Without ``builds``, it can where nothing is missing but what building tor needs.
-    """
+    """The first of the :func:`problems` of the engine ``name``, in one line; empty when it can run here."""
     return next((str(problem) for problem in problems(find_engine(name), builds=builds)), "")
 
 
 def require_engine(kind: str) -> None:
     """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here.
 
-    A Shadow of the other kind does not count, nor does what building tor needs. Raises TorsweepError when the
-    kind that is here cannot be determined.
+    A Shadow of the other kind does not count, nor does what building tor needs.
     """
     engine = find_engine(kind)
     for problem in problems(engine, builds=False):
@@ -138,10 +134,10 @@ def _lacking_tools(engine: Engine) -> bool:
 
 @functools.cache
 def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
-    """What has to be the same for a run not to be made anew: the versions of all that runs in it.
+    """What has to be the same for a run not to be made anew: the versions of its programs, all that preparing
+    and running it loads of torsweep, and the keys of its ``builds`` of tor.
 
-    That is its programs, all that preparing and running it loads of torsweep, and the keys of its ``builds``
-    of tor. For one kind of Shadow where the other is here, ToolMissing: runs of the two must not mix.
+    Raises ToolMissing for one kind of Shadow where the other is here: runs of the two must not mix.
     """
     engine = find_engine(kind)
     versions = [*engine.versions(), f"sources {run_key(engine.name)}"]
@@ -153,5 +149,5 @@ def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
 
 
 def run_key(engine: str) -> str:
-    """A key of the sources that a run of ``engine`` goes through: what prepares it and what runs it."""
+    """A key of the sources that prepare and run a run of ``engine``."""
     return sources_key("torsweep/engines/prepare.py", f"torsweep/engines/{engine}/cli.py")

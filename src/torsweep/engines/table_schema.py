@@ -1,7 +1,7 @@
 """What every column of a table means, and a check that a frame fits.
 
-In: a polars frame. Out: the same frame, or one :class:`~torsweep.errors.InputError`. Whichever engine
-ran, its tables have these columns in this order. A time that a download never reached is null.
+Whichever engine ran, its tables have these columns in this order. A time that a download never reached is
+null.
 
 ``tables.json`` declares them; cellsim is compiled with it. A table has ``row`` (what a row is), ``columns``,
 ``in_plans`` (those that only the tables of a plan have) and ``model`` (the model writes it). A column has
@@ -45,8 +45,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The table ``name``: what a row is (``meaning``), and its columns in order; behind them ``in_plans``,
-    those that only the tables of a plan have."""
+    """The table ``name``: what a row is, its columns in order, and those that only tables of a plan have."""
 
     name: str
     meaning: str
@@ -55,7 +54,7 @@ class TableSchema:
 
     @property
     def file(self) -> str:
-        """The file that holds it."""
+        """The file of the table."""
         return f"{self.name}.parquet"
 
     @property
@@ -175,8 +174,6 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
         if not column.nullable and values.null_count():
             raise InputError("holds empty cells", file=file, key=name, accepted="a value in every row")
         if others := set(values.unique()) - set(WORDS[name]) if name in WORDS else ():
-            accepted = ", ".join(WORDS[name])
-            raise InputError(
-                "holds an unknown word", file=file, key=name, value=min(others), accepted=accepted
-            )
+            problem, accepted = "holds an unknown word", ", ".join(WORDS[name])
+            raise InputError(problem, file=file, key=name, value=min(others), accepted=accepted)
     return frame

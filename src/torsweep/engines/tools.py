@@ -2,10 +2,7 @@
 
 In: PATH, and for each tool an environment variable that goes before it: ``TORSWEEP_SHADOW`` names the program
 shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool is for and
-where its makers explain how to install it.
-
-The programs in Rust that ``make setup`` builds are on PATH, or beside the Python that is running. tor and
-tor-gencert come from the build with the patch series, since only it knows every knob.
+how to install it. tor and tor-gencert come from the build with the patch series: only it knows every knob.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from torsweep.tor.builds import find_build
 
 
 def find_own_program(name: str) -> Path | None:
-    """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
+    """The program in Rust ``name``: on PATH, or beside the Python that is running."""
     program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     return Path(program) if program else None
 
@@ -34,19 +31,18 @@ def require_own_program(name: str) -> Path:
     """The program ``name``; ToolMissing when it is not there."""
     program = find_own_program(name)
     if program is None:
-        raise ToolMissing(
-            f"{name}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
-        )
+        beside = Path(sys.executable).name
+        raise ToolMissing(f"{name}: not on PATH, nor beside {beside}; `make setup` builds it")
     return program
 
 
 @dataclass(frozen=True)
 class ToolKind:
-    """Facts about a tool that are known before it is looked for.
+    """What is known of a tool before it is looked for.
 
-    ``least`` is the oldest version that will do, none where any does. ``asking`` are the arguments that
-    make it print its version, and ``answer`` matches what it says of it, the number as its first group; the
-    match names no host. ``purpose`` goes on after "it"; ``guide`` is where its makers say how to install it.
+    ``purpose`` goes on after "it"; ``guide`` is where its makers say how to install it. ``least`` is the
+    oldest version that will do. ``asking`` are the arguments that make it print its version, and ``answer``
+    matches what it says of it, the number as its first group; the match names no host.
     """
 
     name: str
@@ -118,11 +114,7 @@ TOOL_KINDS = {
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that was found.
-
-    ``version`` is None when it does not say; ``version_line`` is how it said it, with whatever its makers put
-    beside the number, or why it did not.
-    """
+    """A tool that was found; ``version_line`` is how it said its version, or why it did not."""
 
     name: str
     path: Path
@@ -133,8 +125,7 @@ class Tool:
 def find_tool(name: str) -> Tool | None:
     """The tool ``name``, whatever its version; None when it is nowhere.
 
-    Raises ToolMissing when the tool's environment variable is set and the tool is not there: the program that
-    the variable names is never replaced by another one.
+    Raises ToolMissing when its environment variable is set and it is not there: no other one replaces it.
     """
     kind = TOOL_KINDS[name]
     if kind.built:
@@ -194,7 +185,7 @@ def _ask(kind: ToolKind, path: Path) -> Tool:
 
 @functools.cache
 def told_version(kind: ToolKind, path: Path) -> tuple[str | None, str]:
-    """The version that the program says it has, and the line in which it says so or fails."""
+    """The version that the program says, and the line in which it says so or fails."""
     try:
         done = ask([path, *kind.asking], PATIENCE_S, {"OPENBLAS_NUM_THREADS": "1"})
     except NoAnswer as why:
