@@ -39,10 +39,8 @@ def ring_bytes(tracing: Tracing) -> int:
 
 def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) -> dict[str, dict[str, int]]:
     """Write the records of ``rings``, a file for each relay, as the table of the run, in the order of their
-    writing, and their channels beside it (:func:`channels_frame`); the counters of each relay.
-
-    Raises InputError for a file that is no whole ring.
-    """
+    writing, and their channels beside it; the counters of each relay. InputError for a file that is no whole
+    ring."""
     counters: dict[str, dict[str, int]] = {}
     frames, channels = [], []
     for host, file in rings.items():
@@ -59,10 +57,8 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
 
 
 def scan_cells(run_directory: Path) -> pl.LazyFrame:
-    """The table of the run in ``run_directory``, whose checksum has been compared, with its schema's types.
-
-    Raises InputError when it is missing or has other columns.
-    """
+    """The table of the run, whose checksum has been compared, with the types of its schema; InputError when
+    it is missing or has other columns."""
     file = run_directory / CELLS.file
     if not file.is_file():
         raise InputError("no such table", file=file)
@@ -242,10 +238,8 @@ def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
 
 
 def channels_frame(ring: CellRing, host: str) -> pl.DataFrame:
-    """The channels of ``ring``: host, channel, when first seen, addresses and ports of both ends.
-
-    An address that is not IPv4 is null.
-    """
+    """The channels of ``ring``: host, channel, when first seen, addresses (null if not IPv4) and ports of
+    both ends."""
     channels = ring.channels
 
     def addresses(values: NDArray[np.uint32]) -> list[str | None]:

@@ -124,11 +124,9 @@ def drawn_paths(
     duration_ns: int,
     file: str | FilePath | None = None,
 ) -> dict[str, tuple[Path, ...]]:
-    """For each client as many paths as a run of ``duration_ns`` is reckoned to use, of the network's seed.
-
-    Clients of onion services choose paths themselves. Raises InputError, naming the network's ``file``, when
-    a place of a path has too few relays.
-    """
+    """For each client as many paths as a run of ``duration_ns`` is reckoned to use, of the network's seed;
+    those of onion services choose paths themselves. InputError, with the network's ``file``, when a place of
+    a path has too few relays."""
     chooser, users = PathChooser(network, network.seed, guards, file), network.users
     paths: dict[str, tuple[Path, ...]] = {}
     for number, client in enumerate(network.clients):

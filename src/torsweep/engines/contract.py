@@ -51,10 +51,8 @@ def tor_kept_bytes(network: NetworkConfig) -> int:
 
 
 def tor_working_bytes(tors: int, relays: int) -> int:
-    """Bytes on disk of so many tor processes during a run: keys, directories, logs.
-
-    52 and 81 KB each were measured in emulations with 11 and 10 relays, and 200 KB with the logs of TGen.
-    """
+    """Bytes on disk of so many tor processes during a run. 52 and 81 KB each were measured in emulations with
+    11 and 10 relays, and 200 KB with the logs of TGen."""
     return tors * (300_000 + 3_000 * relays)
 
 
@@ -98,10 +96,8 @@ class Engine:
     trial: Callable[[], str] = str
 
     def turns(self, target: str) -> bool:
-        """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).
-
-        A model has no build of tor, torrc or programs; the TCP that carries tor has no knob.
-        """
+        """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`)."""
+        # A model has no build of tor, torrc or programs; the TCP that carries tor has no knob.
         of_tor = ("tor_build", "options", "programs", "torrc")
         return target not in (("transport",) if self.runs_tor else of_tor)
 

@@ -56,10 +56,8 @@ def cost_of(pid: int) -> Cost | None:
 
 
 def costs_frame(costs: Mapping[str, Cost], network: Network, ready_us: Mapping[str, int]) -> pl.DataFrame:
-    """A row for each host of ``network`` in ``costs``: authorities, relays, clients.
-
-    ``ready_us`` is how long a client's start took, where that is known.
-    """
+    """A row for each host of ``network`` in ``costs``: authorities, relays, clients, and how long the start
+    of these took, where that is known."""
     rows = [
         (host.name, role, cost.cpu_us, cost.peak_memory_bytes, ready_us.get(host.name))
         for role, hosts in network.tor_hosts.items()

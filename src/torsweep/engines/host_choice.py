@@ -27,10 +27,8 @@ HostNames = tuple[str, ...]
 
 
 def hosts_of(network: Network, where: Where, use: str, key: str) -> HostNames:
-    """The hosts that ``where``, the value of ``key`` of an experiment, means; at least one is in a share.
-
-    ``use`` names the draw. Raises InputError when the network has no such host.
-    """
+    """The hosts that ``where``, the value of ``key`` of an experiment, means, at least one. ``use`` names the
+    draw. InputError when the network has no such host."""
     if where.share is None:
         return tuple(name for name, _ in _candidates(network, where, key))
     return split_hosts(network, where, [where.share], use, key)[0]
@@ -40,11 +38,9 @@ def split_hosts(
     network: Network, where: Where, shares: Sequence[float], use: str, key: str
 ) -> list[HostNames]:
     """The hosts that ``where`` means, its own share left out, parted by ``shares``; these sum to 1 or less.
-
-    Hosts are taken in random order until the cumulated weight (of relays in the consensus; of others each
-    counts 1) is nearest to the cumulated share; every part has at least one. Raises InputError when the
-    network has no such host, or fewer than shares.
-    """
+    Hosts are taken in random order until the cumulated weight (in the consensus; of others than relays 1
+    each) is nearest to the cumulated share; every part has at least one. InputError when the network has no
+    such host, or fewer than shares."""
     weights = dict(_candidates(network, where, key))
     everyone = list(weights) if where.names else [name for name, _ in _hosts(network, where)]
     # Drawn over all hosts of the role, so that a position or a further key changes nobody's place.
@@ -121,10 +117,8 @@ class RunTors:
         return self.builds.get(self.tors.main)
 
     def other_builds(self, variant: Variant, network: Network) -> dict[str, HostNames]:
-        """The hosts of each build of a mix that is not the one around it.
-
-        Raises InputError when two tors of the mix are one build, or the network has too few hosts for it.
-        """
+        """The hosts of each build of a mix that is not the one around it; InputError when two tors of the mix
+        are one build, or the network has too few hosts for it."""
         tors = self.tors
         if not tors.mix:
             return {}

@@ -43,10 +43,8 @@ _HOSTS_A_BLOCK = 250
 
 
 def address(node: int) -> str:
-    """The IPv4 address of the host at ``node``, in 11.0.0.0/8 without endings 0 and 251 to 255.
-
-    Simulated addresses must be public ones: tor's exits refuse private destinations.
-    """
+    """The IPv4 address of the host at ``node``, in 11.0.0.0/8 without endings 0 and 251 to 255."""
+    # Simulated addresses must be public ones: tor's exits refuse private destinations.
     high, low = divmod(node, _HOSTS_A_BLOCK)
     second, third = divmod(high, _HOSTS_A_BLOCK)
     return f"11.{second}.{third}.{low + 1}"
@@ -85,11 +83,8 @@ def host_torrc(
     lines: Sequence[str],
     known: Set[str] | None = None,
 ) -> str:
-    """The torrc of the tor of ``host``, which knows the options ``known``.
-
-    ``values`` are the placeholders of the role's template that depend on the engine; ``lines`` come before
-    those of the user.
-    """
+    """The torrc of ``host``, whose tor knows the options ``known``. ``values`` are the placeholders of the
+    role's template that depend on the engine; ``lines`` come before those of the user."""
     every = {
         "authorities": _directory_authorities(network, identities),
         "nickname": host,
@@ -242,11 +237,9 @@ class OnionKeys:
 
 @lru_cache
 def onion_keys(seed: int, server: str) -> OnionKeys:
-    """The keys of the onion service of ``server`` in the network of ``seed``.
-
-    Formats are those of tor's rend-spec-v3, section 6 (the address), and crypto_ed25519.c (the files). stem
-    computes the public key without care for who watches: these keys protect nothing.
-    """
+    """The keys of the onion service of ``server`` in the network of ``seed``, as in tor's rend-spec-v3,
+    section 6 (the address), and crypto_ed25519.c (the files). stem computes the public key without care for
+    who watches: these keys protect nothing."""
     secret = stream(seed, "onion", server).bytes(32)
     public = publickey_unsafe(secret)
     # RFC 8032, section 5.1.5: bits of the hashed secret are cleared and set before it is used.

@@ -123,10 +123,8 @@ def _facts(tor: BuiltTor) -> dict[str, Any]:
 
 
 def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
-    """The builds that ``run`` asks for, below ``builds``; where it names none, the current one.
-
-    Raises ToolMissing when one is not there.
-    """
+    """The builds that ``run`` asks for, below ``builds``; where it names none, the current one. ToolMissing
+    when one is not there."""
     others: dict[str, BuiltTor] = {}
     for version, hosts in run.other_builds.items():
         built = find_build(builds, version)
@@ -165,11 +163,8 @@ def read_consensus(data_directory: Path) -> Consensus:
 def require_consensus(
     consensus: Consensus, network: Network, parameters: Mapping[str, int], *, voted: bool = False
 ) -> None:
-    """Raise TorsweepError unless ``consensus`` has every relay of ``network``, and the ``parameters``.
-
-    With ``voted`` relays have the flags of their positions, and where enough authorities measure, their
-    weights.
-    """
+    """Raise TorsweepError unless ``consensus`` has every relay of ``network``, and the ``parameters``; when
+    ``voted``, with the flags of its position and, where enough authorities measure, its weight."""
     if not consensus.relays:
         raise TorsweepError("the authorities of this run came to no consensus")
     for relay in network.relays:
@@ -215,11 +210,9 @@ def settings_frame(
     options: Mapping[str, Mapping[str, str]],
     data: Mapping[str, Path],
 ) -> pl.DataFrame:
-    """A row for each role, name, configured value and value found, with the number of hosts.
-
-    ``options`` are, by host, those that are not tor's default; a host without an entry did not say them.
-    ``data`` has its data directory.
-    """
+    """A row for each role, name, configured value and value found, with the number of hosts. ``options`` are,
+    by host, those that are not tor's default; a host without an entry did not say them. ``data``: its data
+    directory."""
     rows: Counter[_Row] = Counter()
     for role, hosts in network.tor_hosts.items():
         present = [host.name for host in hosts if host.name in data]

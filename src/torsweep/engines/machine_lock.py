@@ -74,12 +74,9 @@ def say_waiting(line: str) -> None:
 
 
 def hold_machine(say: Say, lock: Path = LOCK) -> Callable[[float], None]:
-    """Keep the machine for this process and its children, from now until it ends.
-
-    While another has it, ``say`` is told for whom this waits and about how long, once a minute. What is
-    returned takes the seconds that are left, for others who wait. Raises OutputError when the lock cannot be
-    opened.
-    """
+    """Keep the machine for this process and its children until it ends. While another has it, ``say`` is told
+    for whom this waits and about how long, once a minute. What is returned takes the seconds that are left,
+    for others who wait. OutputError when the lock cannot be opened."""
     if HELD in os.environ:
         return lambda left_s: None
     descriptor = open_lock(lock, for_all=True)
@@ -98,10 +95,8 @@ def hold_machine(say: Say, lock: Path = LOCK) -> Callable[[float], None]:
 
 @contextlib.contextmanager
 def machine_shared(say: Say, lock: Path = LOCK) -> Iterator[None]:
-    """Share the machine for the block: no plan begins meanwhile.
-
-    Waits like :func:`hold_machine`; a step of the plan that holds the machine does not wait.
-    """
+    """Share the machine for the block: no plan begins meanwhile. Waits like :func:`hold_machine`, but not in
+    a step of the plan that holds the machine."""
     if HELD in os.environ:
         yield
         return

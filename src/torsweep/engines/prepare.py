@@ -38,10 +38,8 @@ def build_run(
     run_directory: Path,
     tors: RunTors = STOCK_ALONE,
 ) -> RunSpec:
-    """The run of ``settings`` on the network in the directory ``network``, with ``tors``.
-
-    Raises InputError when that is no whole network, or one on which the run cannot be made.
-    """
+    """The run of ``settings`` on the network in the directory ``network``, with ``tors``; InputError when
+    that is no whole network, or one on which the run cannot be made."""
     file = network / NETWORK_FILE
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
     check = _check_tornet if sampled.tornettools else _check_sampled

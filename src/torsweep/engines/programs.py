@@ -101,10 +101,8 @@ def files_sha256(experiment: Experiment, variant: Variant) -> dict[str, str]:
 def run_programs(
     experiment: Experiment, variant: Variant, network_directory: Path, run_directory: Path
 ) -> RunPrograms:
-    """The programs of ``variant`` in the network there, for the run in ``run_directory``.
-
-    Raises InputError where a command names a host that there is not, or a port that its host has not.
-    """
+    """The programs of ``variant`` in the network there, for the run in ``run_directory``; InputError where a
+    command names a host that there is not, or a port that its host has not."""
     asked, level = experiment.programs_of(variant), level_of(variant)
     if not asked:
         return RunPrograms()
@@ -259,10 +257,8 @@ def captures(run: RunSpec, command: Sequence[str] = ()) -> Iterator[HostProgram]
 
 
 def kept_files(program: HostProgram, folder: Path) -> list[Path]:
-    """The files in ``folder``, that of its host, which ``program`` is to keep.
-
-    Raises TorsweepError where they, or the files of its output there, are larger than it may keep.
-    """
+    """The files in ``folder``, that of its host, which ``program`` is to keep; TorsweepError where they, or
+    those of its output there, are larger than it may keep."""
     found, said = (
         {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
         for patterns in (program.does.keeps, program.output)

@@ -66,11 +66,9 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
 
 def engine_tor_settings(engine: str, era: str, levels: Mapping[str, str]) -> TorSettings:
-    """The settings of tor as ``engine`` reads them: the model has the parameters of an era's consensus in it.
-
-    Raises InputError as :func:`~torsweep.config.eras.tor_settings` does, and where an era has another value
-    than the model.
-    """
+    """The settings of tor as ``engine`` reads them: the model has the parameters of an era's consensus in
+    it. InputError as of :func:`~torsweep.config.eras.tor_settings`, and where an era has others than the
+    model."""
     tor = tor_settings(era, levels)
     if engine != MODEL_ENGINE:
         return tor
@@ -128,11 +126,9 @@ def read_stamps(texts: Sequence[str], main: str) -> dict[str, Path]:
 def tor_builds(
     engine: Engine, sources: Mapping[str, TorSource], names: Sequence[str], stamps: Mapping[str, Path]
 ) -> dict[str, str]:
-    """The build of each tor in ``names``: what its file in ``stamps`` names; without one, the current one.
-
-    None for a model, and for ``stock`` where there is no build: the run is then not bound to one. Raises
-    InputError when a file names no build; ToolMissing when another tor is not built.
-    """
+    """The build of each tor in ``names``: what its file in ``stamps`` names, else the current one; none for a
+    model, and for ``stock`` where there is no build: the run is then not bound to one. InputError when a file
+    names no build; ToolMissing when another tor is not built."""
     if not engine.runs_tor:
         return {}
     for name in stamps:
@@ -165,10 +161,8 @@ def require_options(
     network: Network | None = None,
 ) -> None:
     """Raise InputError, which names the bundle, the line and the nearest option, unless each of ``programs``
-    takes each option bundle of the experiment's own plan and of ``variants`` in every role concerned.
-
-    Without a network, a bundle for hosts by name is taken for one of relays.
-    """
+    takes each option bundle of the experiment's own plan and of ``variants`` in every role concerned. Without
+    a network, a bundle for hosts by name is taken for one of relays."""
     levels = [dict(variant.levels).get("options") for variant in variants]
     names = dict.fromkeys([*experiment.plan().knobs.get("options", ()), *filter(None, levels)])
     bundles = {name: experiment.bundles[name] for name in names if experiment.bundles[name].torrc}

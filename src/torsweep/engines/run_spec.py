@@ -138,10 +138,8 @@ class UserOptions(Section):
 
 
 class RunProgram(Section):
-    """A program and the hosts that run it, in the order of their numbers; times are from the run's start.
-
-    The command still has its places to fill in (:data:`torsweep.config.programs.PLACES`).
-    """
+    """A program and the hosts that run it, in the order of their numbers; times are from the run's start. The
+    command has its places to fill in (:data:`torsweep.config.programs.PLACES`)."""
 
     command: list[str]
     hosts: tuple[str, ...]
@@ -153,10 +151,8 @@ class RunProgram(Section):
 
 
 class RunPrograms(Section):
-    """The programs of a run and their own hosts, which come after the network's.
-
-    ``folder`` is the experiment's, relative to the run directory; ``files_sha256``: what commands name there.
-    """
+    """The programs of a run and their own hosts, which come after the network's. ``folder`` is the
+    experiment's, relative to the run directory; ``files_sha256``: what commands name there."""
 
     programs: tuple[RunProgram, ...] = ()
     hosts: tuple[ProgramHost, ...] = ()
@@ -256,10 +252,8 @@ def read_run(run_directory: Path) -> RunSpec:
 
 
 def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
-    """The run, its network with the hosts of programs and without latencies, and where that is.
-
-    Raises InputError when the network is another one than the run was prepared for.
-    """
+    """The run, its network with the hosts of programs and without latencies, and where that is; InputError
+    when the network is another one than the run was prepared for."""
     run = read_run(run_directory)
     directory = (run_directory / run.network).resolve()
     network, _ = read_network(directory, latency=False)
@@ -287,12 +281,9 @@ def clear_results(run_directory: Path) -> None:
 
 
 def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
-    """Write ``run`` into ``run_directory``, of which results of other settings are removed first; False when
-    the very same run stood there already.
-
-    Raises OutputError when the directory cannot be written, or an engine is at work in it and this function
-    is not to ``wait`` for its end.
-    """
+    """Write ``run``, after results of other settings are removed; False when the very same run stood there.
+    OutputError when the directory cannot be written, or an engine is at work there for which this does not
+    ``wait``."""
     file = run_directory / RUN_FILE
     with folder_claimed(run_directory, RUN_FOLDER, wait=wait):
         if file.is_file() and file.read_text(encoding="utf-8") == run.text():
@@ -303,10 +294,8 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
 
 
 def finished_run(run_directory: Path) -> dict[str, Any]:
-    """What the engine says of the run in ``run_directory``, which it has finished.
-
-    Raises InputError when it has not, and when run.json or a table is missing or has changed since.
-    """
+    """What the engine says of the run in ``run_directory``; InputError when it has not finished it, and when
+    run.json or a table is missing or has changed since."""
     provenance = verify_folder(run_directory, PROVENANCE_FILE, "no such file: the run is not finished")
     if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
         raise changed_since("has changed since the engine ran", run_directory / RUN_FILE, run_directory)

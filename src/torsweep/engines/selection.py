@@ -26,11 +26,8 @@ def required_tools(engine: Engine) -> tuple[str, ...]:
 
 
 def problems(engine: Engine, *, builds: bool = True) -> Iterator[TorsweepError]:
-    """What keeps ``engine``, of whichever kind, from running here.
-
-    With ``builds``, that may be a tor that neither is built nor can be; the pipeline says it itself of the
-    builds that it needs.
-    """
+    """What keeps ``engine``, of whichever kind, from running here: with ``builds``, also a tor that neither
+    is built nor can be. The pipeline says that itself of the builds that it needs."""
     lacking = False
     for name in engine.tools:
         try:
@@ -104,10 +101,8 @@ def lacking(name: str, *, builds: bool = True) -> str:
 
 
 def require_engine(kind: str) -> None:
-    """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here.
-
-    A Shadow of the other kind does not count, nor does what building tor needs.
-    """
+    """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here. A Shadow of the
+    other kind does not count, nor does what building tor needs."""
     engine = find_engine(kind)
     for problem in problems(engine, builds=False):
         raise problem
@@ -135,10 +130,8 @@ def _lacking_tools(engine: Engine) -> bool:
 @functools.cache
 def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
     """What has to be the same for a run not to be made anew: the versions of its programs, all that preparing
-    and running it loads of torsweep, and the keys of its ``builds`` of tor.
-
-    Raises ToolMissing for one kind of Shadow where the other is here: runs of the two must not mix.
-    """
+    and running it loads of torsweep, and the keys of its ``builds`` of tor. ToolMissing for one kind of
+    Shadow where the other is here: runs of the two must not mix."""
     engine = find_engine(kind)
     versions = [*engine.versions(), f"sources {run_key(engine.name)}"]
     if not engine.runs_tor:

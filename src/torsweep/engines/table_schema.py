@@ -160,10 +160,8 @@ def later_columns(file: str) -> dict[str, type[pl.DataType] | pl.DataType]:
 
 
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
-    """``frame``, read from ``file``, when it fits ``schema``.
-
-    Raises InputError for other columns, types or order, a null where none may be, or a word that is none.
-    """
+    """``frame``, read from ``file``; InputError for other columns, types or order than those of ``schema``, a
+    null where none may be, or a word that is none."""
     if list(frame.schema.items()) != list(schema.polars.items()):
         names = (*schema.polars, *frame.columns)
         first = next((name for name in names if frame.schema.get(name) != schema.polars.get(name)), None)

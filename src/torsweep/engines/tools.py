@@ -123,10 +123,8 @@ class Tool:
 
 
 def find_tool(name: str) -> Tool | None:
-    """The tool ``name``, whatever its version; None when it is nowhere.
-
-    Raises ToolMissing when its environment variable is set and it is not there: no other one replaces it.
-    """
+    """The tool ``name``, whatever its version; None when it is nowhere. ToolMissing when its environment
+    variable is set and it is not there: no other one replaces it."""
     kind = TOOL_KINDS[name]
     if kind.built:
         return _built(name)

@@ -47,10 +47,8 @@ _RELAY_POINTS = ("inbuf", "queue", "outbuf", "flush")
 
 @dataclass(frozen=True)
 class Trace:
-    """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver.
-
-    ``before_answer`` takes the name of a server: how many bytes it sends before those that were asked for.
-    """
+    """What was recorded of a run. ``one_way_ns`` takes the names of sender and receiver; ``before_answer``
+    that of a server: how many bytes it sends before those that were asked for."""
 
     cells: Cells
     packets: Packets
@@ -140,11 +138,8 @@ class _Begins:
             self._streams.setdefault(stream["client"], []).append(stream)
 
     def of(self, stream: Mapping[str, Any]) -> Begun:
-        """The BEGIN of ``stream``; Failure when none fits, or several do.
-
-        Where as many downloads as BEGINs of one circuit fit each other, they are taken in order: tor sends
-        BEGIN for streams as they come.
-        """
+        """The BEGIN of ``stream``; Failure when none fits, or several do. Where as many downloads as BEGINs
+        of one circuit fit each other, they are taken in order: tor sends BEGIN for streams as they come."""
         fits = self._fitting(stream)
         if not fits:
             raise Failure("no_begin")
@@ -278,11 +273,8 @@ def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: s
 
 
 def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: int) -> None:
-    """From the queue of the exit to the kernel of the client, whose program has the cell by ``known_ns``.
-
-    One write of the guard may contain later cells too: only the bytes that could be read by then are needed
-    for this cell.
-    """
+    """From the queue of the exit to the kernel of the client, whose program has the cell by ``known_ns``. One
+    write of the guard may contain later cells, too: only bytes that could be read by then are needed."""
     for hop, after in pairwise(hops):
         write_ns = through_relay(way, hop.place, hop.host, hop.records)
         _between(trace, way, hop, after, write_ns)
@@ -340,10 +332,8 @@ def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Li
 
 @dataclass(frozen=True)
 class Seen:
-    """The packets that an engine recorded between hosts, by one clock, with times of the run.
-
-    A pair of hosts is never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`Trace`.
-    """
+    """The packets between hosts, by one clock, with times of the run. A pair of hosts is never closer than
+    ``least_one_way_ns``; ``before_answer`` is that of :class:`Trace`."""
 
     packets: pl.DataFrame
     least_one_way_ns: int = 0
@@ -353,10 +343,8 @@ class Seen:
 def write_breakdown(
     run_directory: Path, network_directory: Path, rings: Mapping[str, Path], seen: Seen, one_in: int
 ) -> dict[str, Any]:
-    """Follow one download in ``one_in`` and write the table; what provenance.json has of it.
-
-    Raises InputError for a file that is not whole.
-    """
+    """Follow one download in ``one_in`` and write the table; the counts. InputError for a file that is not
+    whole."""
     network, latencies = read_network(network_directory)
     nodes = network.node_of
 

@@ -206,12 +206,9 @@ class Link:
 
 
 def over_link(way: Way, link: Link, carried: Carried, write_ns: int, waits_for: str = "send_kernel") -> None:
-    """Add the way of a byte from its sender's hands to the receiver's kernel.
-
-    ``write_ns`` is how long the write took of which the end is the last time known; ``waits_for`` what it
-    waited for until it was first sent. Time until it was sent again, or until bytes before it had come, is
-    ``recovery``.
-    """
+    """Add the way of a byte from its sender's hands to the receiver's kernel. ``write_ns`` is how long the
+    write took of which the end is the last time known; ``waits_for`` what it waited for until it was first
+    sent. Time until it was sent again, or until bytes before it had come, is ``recovery``."""
     if carried.first_sent_ns < way.now_ns:
         if carried.first_sent_ns < way.now_ns - write_ns - SLACK_NS:
             raise Failure("out_of_order")
@@ -224,10 +221,8 @@ def over_link(way: Way, link: Link, carried: Carried, write_ns: int, waits_for: 
 
 
 def through_relay(way: Way, place: str, host: str, records: dict[str, CellRecord]) -> int:
-    """Add the stages of a cell that a relay sent on; how long the write of its last byte took, ns.
-
-    ``records`` are its records by point; without ``inbuf`` it begins here.
-    """
+    """Add the stages of a cell that a relay sent on, or that began there, without ``inbuf`` among its
+    ``records``; how long the write of its last byte took, ns."""
     if "inbuf" in records:
         way.until(records["inbuf"]["time_ns"], place, host, "receive_kernel")
         way.until(records["queue"]["time_ns"], place, host, "relaying")

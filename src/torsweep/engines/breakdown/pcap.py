@@ -66,10 +66,8 @@ Ints = NDArray[np.int64]
 
 
 def read_pcap(file: Path) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The TCP segments of ``file``, in order, and the number of its other records.
-
-    Raises InputError for a file that is no pcap, is of another kind of link, or whose clock goes back.
-    """
+    """The TCP segments of ``file``, in order, and the number of its other records; InputError for a file that
+    is no pcap, is of another kind of link, or whose clock goes back."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -160,10 +158,7 @@ def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints)
 @dataclass(frozen=True)
 class Captures:
     """The segments that several hosts captured, with the ends by name: in ``sent`` with the time when the
-    sender captured it, in ``came`` when the receiver did.
-
-    ``unknown_host`` counts segments from or to an address of none of these hosts.
-    """
+    sender captured it, in ``came`` when the receiver did; and how many are of an ``unknown_host``."""
 
     sent: pl.DataFrame
     came: pl.DataFrame

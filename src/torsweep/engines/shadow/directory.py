@@ -172,10 +172,8 @@ def write_directory(
     settings: ShadowSettings,
     folder: Path,
 ) -> Written:
-    """Write ``folder``, replacing what stood there.
-
-    Raises InputError when real tor cannot be this network, or a pair of hosts has no latency.
-    """
+    """Write ``folder`` anew; InputError when real tor cannot be this network, or a pair of hosts has no
+    latency."""
     check_network(network, NETWORK_FILE)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -39,10 +39,7 @@ class Keys:
 
 
 def network_keys(network: Network, network_sha256: str, tools: ShadowTools) -> Keys:
-    """The keys of ``network``; made when :data:`KEYS` does not hold them yet.
-
-    Raises TorsweepError when tor or tor-gencert cannot make them.
-    """
+    """The keys of ``network``, made when :data:`KEYS` does not hold them; TorsweepError when that fails."""
     folder = KEYS / f"{network_sha256[:16]}-{tools.tors.usual.version}"
     with folder_claimed(KEYS, KEYS_FOLDER, wait=True):
         if not (folder / _FINGERPRINTS).is_file():

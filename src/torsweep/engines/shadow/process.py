@@ -65,11 +65,9 @@ def shadow_failure(folder: Path, lines: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def claimed_cores(count: int, claims: Path | None = None) -> Iterator[tuple[int, ...]]:
-    """Cores of this process's set that no other run holds: ``count`` of them, or all of them for 0.
-
-    Where fewer are free than wanted, the whole set is given, unclaimed: the run is then slower, not wrong.
-    ``claims`` is the folder of the claims, one for each user of the machine when left out.
-    """
+    """Cores of this process's set that no other run holds: ``count`` of them, or all of them for 0. Where
+    fewer are free, the whole set is given, unclaimed: the run is then slower, not wrong. ``claims`` is the
+    folder of the claims, by default one for each user of the machine."""
     allowed = sorted(os.sched_getaffinity(0))
     folder = claims or Path(tempfile.gettempdir()) / f"torsweep-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -84,10 +82,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run_simulation(simulation: ShadowSimulation, folder: Path, shadow: Path) -> None:
-    """Write the configuration into ``folder`` and run it to its end, unwatched: for short ones.
-
-    Raises TorsweepError with what Shadow says when it fails.
-    """
+    """Write the configuration into ``folder`` and run it to its end, unwatched; TorsweepError with what
+    Shadow says when it fails."""
     (folder / SHADOW_YAML).write_text(simulation.text(folder))
     with shadow_process(shadow, folder) as process:
         lines = [line for line in process.lines() if line]
@@ -143,10 +139,8 @@ def shadow_process(
     program: Path, folder: Path, cores: Sequence[int] | None = None
 ) -> Iterator[ShadowProcess]:
     """Shadow at work on ``folder``, on ``cores`` when given; killed when the block is left before its end.
-
-    The data of a run before are removed, as Shadow refuses to write over them. The kernel kills Shadow and
-    the processes that it manages when this process dies.
-    """
+    The kernel kills it and the processes that it manages when this process dies."""
+    # Shadow refuses to write into a data folder that is there.
     shutil.rmtree(folder / "data", ignore_errors=True)
     parent = os.getpid()
 

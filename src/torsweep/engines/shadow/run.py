@@ -75,11 +75,9 @@ def _read_run(run_directory: Path) -> RunSpec:
 def write_run_directory(
     run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say
 ) -> tuple[RunSpec, Written]:
-    """Write everything that Shadow reads of the run in ``run_directory``.
-
-    Raises InputError when run.json and its network do not belong together, or the network cannot be
-    simulated, or a build of tor lacks what the run asks for; TorsweepError when tor cannot make its keys.
-    """
+    """Write everything that Shadow reads of the run in ``run_directory``. InputError when run.json and its
+    network do not belong together, the network cannot be simulated, or a build of tor lacks what the run asks
+    for; TorsweepError when tor cannot make its keys."""
     run, network, network_directory = read_prepared(run_directory)
     if not network.tornettools:
         tools.tors.check(run, network)

@@ -37,9 +37,7 @@ def ask_options(
     folder: Path, network: Network, hosts: Mapping[str, GraphHost], tors: HostTors, say: Say
 ) -> None:
     """Write options.json into ``folder``, with the options of every tor that says them; ``say`` names others.
-
-    One that cannot start says so in the first seconds of the simulation.
-    """
+    One that cannot start says so in the first seconds of the simulation."""
     roles = {name: role for name, role in _roles(network).items() if not tors.is_arti(name)}
     silent: list[str] = []
 

@@ -47,11 +47,9 @@ BOOTSTRAP_NS = 60 * SECOND_NS
 
 @dataclass(frozen=True)
 class ShadowSettings:
-    """How Shadow is asked to simulate. ``parallelism`` 0 takes a thread for each core that it may use.
-
-    ``latency_floor_us`` is the least one-way latency of the graph; Shadow lets hosts run ahead of each
-    other by it, so a single pair of hosts in one room would set the pace of all.
-    """
+    """How Shadow is asked to simulate: on ``parallelism`` threads, 0: one for each core that it may use.
+    Shadow lets hosts run ahead of each other by the least one-way latency of the graph, so a single pair of
+    hosts in one room would set the pace of all."""
 
     parallelism: int = 0
     latency_floor_us: int = 5_000
@@ -133,11 +131,8 @@ class ShadowSimulation:
     options: ShadowOptions = SHADOWS_DEFAULTS
 
     def text(self, folder: Path) -> str:
-        """The configuration of a simulation in ``folder``.
-
-        Raises InputError for a process that would start after the end, for which Shadow would wait for ever,
-        and for options of a host that is not there.
-        """
+        """The configuration of a simulation in ``folder``; InputError for a process that would start after
+        the end, for which Shadow would wait for ever, and for options of a host that is not there."""
         document: dict[str, Any] = {
             "general": {
                 "bootstrap_end_time": _ns(self.unlimited_until_ns),
@@ -181,11 +176,8 @@ class ShadowSimulation:
 
 def graph_text(rates: Iterable[tuple[int, int]], edges: Iterable[tuple[int, int, str]], loss: float) -> str:
     """Shadow's graph in GML: nodes by their rates, bytes per second down and up; edges by their ends and
-    latency, which lose the share ``loss`` of packets.
-
-    Nodes have the rates because Shadow up to 3.3.0 gives a host with rates of its own the downstream one both
-    ways.
-    """
+    latency, which lose the share ``loss`` of packets. Nodes have the rates because Shadow up to 3.3.0 gives a
+    host with rates of its own the downstream one both ways."""
     # Reading a run's tables needs this module, too, but no graph.
     import networkx
 

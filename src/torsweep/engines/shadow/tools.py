@@ -86,10 +86,7 @@ class RoundTrips:
 
 @functools.cache
 def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
-    """The result of :func:`measure`, which runs once for a program.
-
-    Raises TorsweepError when it cannot be measured.
-    """
+    """The result of :func:`measure`, which runs once for a program."""
     file = results / TRIALS_FOLDER / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
     try:
         return validate(RoundTrips, read_json(file), file)
@@ -101,10 +98,8 @@ def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
 
 
 def measure(shadow: Path) -> RoundTrips:
-    """TCP's estimate of a round trip of twice :data:`ONE_WAY_MS`, after a few exchanges of a byte.
-
-    Raises TorsweepError when Shadow does not get to an answer, or to one that is no round trip of this path.
-    """
+    """TCP's estimate of a round trip of twice :data:`ONE_WAY_MS`, after a few exchanges of a byte;
+    TorsweepError when Shadow gets to no answer, or to one that is no round trip of this path."""
     hosts = {"answering": _host(0, 0, "answer"), "asking": _host(1, SECOND_NS, "ask", address(0))}
     graph = uniform_graph([(1_250_000, 1_250_000)], ONE_WAY_MS)
     with tempfile.TemporaryDirectory(prefix="torsweep-round-trips-") as temporary:
@@ -167,11 +162,9 @@ class ShadowTools:
 
 
 def find_tools(run: RunSpec | None = None) -> ShadowTools:
-    """All programs, with the builds of tor that ``run`` asks for; without a run, the current one.
-
-    Raises ToolMissing for the first that is missing or too old; TorsweepError when a trial does not show
-    whether Shadow measures round trips.
-    """
+    """All programs, with the builds of tor that ``run`` asks for, or the current one. ToolMissing for the
+    first that is missing or too old; TorsweepError when a trial does not show whether Shadow measures round
+    trips."""
     tools = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
     return ShadowTools(
         shadow=tools["shadow"].path,
@@ -202,10 +195,8 @@ _READ = re.compile(r"\[driver-heartbeat\] \[bytes-read=(\d+)")
 def require_preflight(
     tools: ShadowTools, say: Say, kept_in: Path = RESULTS_FOLDER / TRIALS_FOLDER
 ) -> dict[str, float]:
-    """The rates measured each way, bytes per second; measured once for a version.
-
-    Raises TorsweepError when one is not the rate asked for.
-    """
+    """The rates measured each way, bytes per second, once for a version; TorsweepError when one is not as
+    asked for."""
     versions = {**tools.version_lines, "round_trips": tools.round_trips.text}
     name = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
     file = kept_in / f"{name}.json"
@@ -232,10 +223,8 @@ def check_rates(measured: dict[str, float], tools: ShadowTools) -> None:
 
 
 def measure_rates(tools: ShadowTools) -> dict[str, float]:
-    """A host's rates down and up, each with :data:`STREAMS_EACH_WAY` streams, in bytes per second.
-
-    Both are counted where they arrive, second by second, after the first :data:`SETTLING_S`.
-    """
+    """A host's rates down and up, each with :data:`STREAMS_EACH_WAY` streams, in bytes per second, counted
+    where they arrive, after the first :data:`SETTLING_S`."""
     with tempfile.TemporaryDirectory(prefix="torsweep-preflight-") as temporary:
         folder = Path(temporary)
         # Two servers without limits, and two hosts with different rates each way.

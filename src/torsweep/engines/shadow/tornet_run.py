@@ -64,10 +64,8 @@ def find_tornet(network: Network, directory: Path) -> Tornet:
 def write_tornet_run(
     run: RunSpec, tornet: Tornet, tools: ShadowTools, settings: ShadowSettings, folder: Path
 ) -> ShadowSimulation:
-    """Write ``folder``, replacing what stood there; what Shadow will simulate.
-
-    Raises InputError when the run is shorter than the network takes to start.
-    """
+    """Write ``folder`` anew; what Shadow will simulate. InputError when the run is shorter than the network
+    takes to start."""
     if run.duration_ns <= tornet.last_start_ns:
         problem, accepted = "a process starts when the simulation is over", "a longer one"
         raise InputError(problem, file=tornet.folder / TORNET_FILE, accepted=accepted)
@@ -142,10 +140,8 @@ def _host(host: Mapping[str, Any]) -> GraphHost:
 
 
 def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:
-    """Write the tables of the run in ``run_directory`` from the logs in ``folder``; counters for provenance.
-
-    Raises InputError, naming file and line, for logs that are missing, cut off or of other versions.
-    """
+    """Write the tables of the run from the logs in ``folder``; counters for provenance. InputError, with file
+    and line, for logs that are missing, cut off or of other versions."""
     layout = read_layout(folder)
     simulated = (*layout.clients, *layout.relays, *layout.authorities)
     read = read_logs(folder / HOSTS_FOLDER, simulated)

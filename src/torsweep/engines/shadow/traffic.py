@@ -41,11 +41,9 @@ class User:
 
 def client_graph(run: RunSpec, users: Sequence[User], kind: AnyKind, servers: Sequence[str]) -> str:
     """The graph of the clients of ``kind`` that share a tor, or of one alone; the servers go by ``servers``.
-
     A client's downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
-    anew.
-    """
+    anew."""
     traffic = run.traffic[kind]
     vertices: Vertices = {
         "start": {
@@ -142,10 +140,8 @@ class _ClientSteps:
             self.edges.append((previous, first))
 
     def add_pages(self, begin: str) -> None:
-        """One page after the other: its first object, chains of the others, an end that all of them reach.
-
-        TGen goes on from a pause without a time when it has come there by every edge.
-        """
+        """One page after the other: its first object, chains of the others, an end that all of them reach."""
+        # TGen goes on from a pause without a time when it has come there by every edge.
         previous, page, paused_ns, chains = begin, 0, 0, self.traffic.parallel_streams
         objects: dict[tuple[int, int], str] = {}
         while paused_ns < self.duration_ns and page < MOST_DOWNLOADS:
@@ -190,10 +186,8 @@ def user_of(step: str, otherwise: pl.Expr) -> pl.Expr:
 
 def number_of(step: str, otherwise: str) -> pl.Expr:
     """The number of the download at ``step``, or the column ``otherwise`` if it is not an object of a page.
-
     The rows of a client are in the order of starts. A client that comes to a step again has been at the last
-    page, and its pages count on from there.
-    """
+    page, and its pages count on from there."""
     page, which = (
         pl.col(step).str.extract(rf"^stream(\d+)-(\d+)({USER_MARK}|$)", group).cast(pl.Int64)
         for group in (1, 2)

@@ -42,11 +42,9 @@ _PAUSE_PER_LOOK = 100
 
 @dataclass
 class CostWatch:
-    """Looks at the tors of a simulation every now and then, to tell what each takes from time 0 on.
-
-    Time 0 is when the first TGen of the ``clients`` starts. The last looks before it and before Shadow's end
-    count: each may be early by the time from one look to the next.
-    """
+    """Looks at the tors of a simulation every now and then, to tell what each takes from time 0 on: when the
+    first TGen of the ``clients`` starts. The last looks before it and before Shadow's end count: each may be
+    early by the time from one look to the next."""
 
     clients: Sequence[str]
     costs: dict[str, Cost] = field(default_factory=dict)
@@ -151,12 +149,10 @@ MAY_BE_LATE = 0.05
 
 @dataclass
 class Watch:
-    """What to look for.
-
-    When ``bootstrap_s`` have been simulated, ``check_network`` raises an error unless the network is as it
-    should be; ``check_programs`` is asked all the time. One of ``clients`` has to be ready, and all but the
-    share ``may_be_late``, as tor may wait for minutes before it asks for a descriptor a second time.
-    """
+    """What to look for. When ``bootstrap_s`` have been simulated, ``check_network`` raises an error unless
+    the network is as it should be; ``check_programs`` is asked all the time. One of ``clients`` has to be
+    ready, and all but the share ``may_be_late``, as tor may wait for minutes before it asks for a descriptor
+    a second time."""
 
     folder: Path
     clients: Sequence[str]
@@ -175,11 +171,9 @@ class Watch:
         self.tors = CostWatch(self.clients)
 
     def follow(self, process: ShadowProcess) -> float:
-        """Follow ``process`` to its end and return the wall time it took, in seconds.
-
-        Raises TorsweepError as soon as a process dies, memory is about to run out, or clients are not
-        ready in time; and when Shadow itself fails.
-        """
+        """Follow ``process`` to its end; the wall time it took, in seconds. TorsweepError as soon as a
+        process dies, memory is about to run out, or clients are not ready in time; and when Shadow itself
+        fails."""
         started = time.monotonic()
         for line in process.lines():
             self._check_memory()

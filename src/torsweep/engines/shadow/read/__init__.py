@@ -62,12 +62,9 @@ _NO_PROGRESS = pl.DataFrame(schema=PROGRESS.polars)
 
 
 def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
-    """Write the tables of the run in ``run_directory`` from the logs in ``shadow_directory``; counters of
-    lines, of downloads by outcome, and of what could not be known.
-
-    Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
-    of versions that cannot be read.
-    """
+    """Write the tables of the run from the logs in ``shadow_directory``; counters of lines, of downloads by
+    outcome, and of what could not be known. InputError, with file and line, for logs that are missing, cut
+    off, garbled where it matters, or of versions that cannot be read."""
     run, layout = read_run(run_directory), read_layout(shadow_directory)
     hosts, clients = shadow_directory / HOSTS_FOLDER, list(layout.clients)
     tgen_logs = find_all_logs(hosts, "tgen", clients)
@@ -182,10 +179,8 @@ def answer_header_bytes(server: str) -> int:
 def read_captures(
     hosts: Path, names: Iterable[str], addresses: Mapping[str, str], zero_ns: int
 ) -> tuple[Captures, dict[str, int]]:
-    """The captures of ``names`` in the folder ``hosts``; the run begins ``zero_ns`` after Shadow does.
-
-    Raises InputError as :func:`read_pcap` does.
-    """
+    """The captures of ``names`` in ``hosts``; the run begins ``zero_ns`` after Shadow. InputError as of
+    :func:`read_pcap`."""
     segments: dict[str, pl.DataFrame] = {}
     counts: dict[str, int] = {}
     for name in names:
@@ -196,10 +191,8 @@ def read_captures(
 
 
 def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int) -> dict[str, Any]:
-    """Write the tables of a traced run, whose pairs of hosts are ``least_one_way_ns`` apart or more.
-
-    All hosts of a simulation have one layout. Raises InputError for a ring or a capture that is not whole.
-    """
+    """Write the tables of a traced run, whose pairs of hosts are ``least_one_way_ns`` apart or more;
+    InputError for a ring or a capture that is not whole. All hosts of a simulation have one clock."""
     run = read_run(run_directory)
     if run.tracing is None:
         return {"tracing": {}}

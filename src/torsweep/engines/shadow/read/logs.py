@@ -104,11 +104,9 @@ class Log:
 
 
 def find_logs(hosts: Path, program: str, names: Iterable[str], output: str = "stdout") -> list[Log]:
-    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
-
-    Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``. A plain one counts before
-    a compressed one. Raises InputError for a host with the logs of two processes.
-    """
+    """The log of ``program`` on each host of ``names`` that has one, in their order; a plain one counts
+    before a compressed one. InputError for a host with the logs of two processes."""
+    # Shadow 3 calls it PROGRAM.PID.stdout, Shadow 2 HOST.PROGRAM.PID.stdout.
     endings = tuple(f".{output}{suffix}" for suffix in SUFFIXES)
     logs_of_hosts = []
     for name in names:

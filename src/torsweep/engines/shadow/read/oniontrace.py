@@ -198,11 +198,8 @@ _LEAST_PAYLOAD_BYTES = 16
 
 
 def tor_streams(events: Events) -> pl.DataFrame:
-    """A row for each stream that an application asked for.
-
-    Columns: log, tor_stream, new_us, port, target, circuit (that carried it last; null: none did),
-    connected_us (null: never), closed_us (null: still open).
-    """
+    """A row for each stream that an application asked for: log, tor_stream, new_us, port, target, circuit
+    (that carried it last; null: none did), connected_us (null: never), closed_us (null: still open)."""
     new = events.streams.filter((pl.col("status") == "NEW") & (pl.col("purpose") == "USER"))
     fates = events.streams.group_by("log", "tor_stream").agg(
         circuit=pl.col("circuit").filter(_carried()).last(),
@@ -289,12 +286,9 @@ def _stream_totals(events: Events) -> pl.DataFrame:
 
 def circuit_rows(events: Events, relays: Mapping[str, str]) -> pl.DataFrame:
     """A row for each circuit: log, circuit, purpose, launched_us, built_us, closed_us, close_reason, path,
-    first_use_us, streams, bytes_read, and the columns of features of tor.
-
-    ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. A circuit that tor
-    had built before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
-    list it either.
-    """
+    first_use_us, streams, bytes_read, and the columns of features of tor. ``relays`` maps fingerprints to
+    names; others keep their fingerprint. A circuit that tor had built before OnionTrace started to listen has
+    no ``launched_us``, and no ``path`` when tor did not list it either."""
     status, streams = pl.col("status"), tor_streams(events)
     seen = (
         events.circuits.sort("log", "time_us", maintain_order=True)

@@ -30,10 +30,8 @@ from torsweep.units import SECOND_NS, SECOND_US
 def progress_rows(
     streams: pl.DataFrame, tgen: TgenLog, events: Events, layout: Layout, hosts: Path
 ) -> pl.DataFrame:
-    """The progress table of the downloads in ``streams``, from the finer of the two sources.
-
-    Raises InputError when the logs in ``hosts`` hold neither: without them, progress is not known.
-    """
+    """The progress table of the downloads in ``streams``, from the finer of the two sources; InputError when
+    the logs in ``hosts`` hold neither."""
     if tgen.growth.height:
         # TGen numbers the downloads of a client from 0, in the order of their starts.
         grown = tgen.growth.with_columns(order=pl.col("id") + 1).join(streams, on=["log", "order"])
@@ -59,11 +57,9 @@ def _traced_growth(streams: pl.DataFrame, events: Events) -> pl.DataFrame:
 
 
 def received_rows(streams: pl.DataFrame, events: Events, layout: Layout) -> pl.DataFrame:
-    """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``.
-
-    tor tells of a stream once a second, and when it closes. What is new counts for the second in which the
-    middle of its span lies: the time since the stream's start or last event, but a second at most.
-    """
+    """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``."""
+    # tor tells of a stream once a second, and when it closes. What is new counts for the second in which the
+    # middle of its span lies: the time since the stream's start or last event, but a second at most.
 
     def before(column: str) -> pl.Expr:
         return pl.col(column).shift().over("log", "tor_stream", order_by="time_us")
@@ -90,11 +86,9 @@ _STEP_KEY = ["log", "vertex", "occurrence"]
 
 
 def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_us: int) -> pl.DataFrame:
-    """``log``, ``vertex``, ``created_us``, ``server``, ``bytes_wanted`` of each download without a report.
-
-    ``end_us`` is the end of the run, µs since 1970. Raises InputError when a report has no download before
-    it that it could have followed: then the log has lost one.
-    """
+    """``log``, ``vertex``, ``created_us``, ``server``, ``bytes_wanted`` of each download without a report by
+    the end of the run, ``end_us``. InputError when a report has no download before it that it could have
+    followed: then the log has lost one."""
     begun = tgen.begun.join(steps.first, on="log", maintain_order="left").select(
         "log", "vertex", created_us=pl.col("time_us") + pl.col("pause_us")
     )
@@ -144,10 +138,9 @@ def _numbered(downloads: pl.DataFrame) -> pl.DataFrame:
 
 
 def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Reported and unfinished downloads below each other; unfinished ones have no report, port or end.
-
-    Adds server and server_address. A TGen that resolved no name logs the address alone.
-    """
+    """Reported and unfinished downloads below each other, with ``server`` and ``server_address``; unfinished
+    ones have no report, port or end."""
+    # A TGen that resolved no name logs the address alone.
     names = dict(layout.servers)
     onions = {address: address for address in layout.servers if address.endswith(ONION_SUFFIX)}
     addresses = {name: address for address, name in names.items() if address not in onions} | onions
@@ -166,11 +159,9 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
 
 
 def stream_rows(downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """The columns of the streams table, and beside them ``log`` (index of the client), ``tor_stream``, ``id``
-    (TGen's number) and ``order``, which counts the downloads of a client from 1.
-
-    ``downloads`` are those of :func:`.oniontrace.traced_downloads`, ``growth`` is TGen's.
-    """
+    """The columns of the streams table, and ``log`` (index of the client), ``tor_stream``, ``id`` (TGen's
+    number) and ``order``, which counts the downloads of a client from 1. ``downloads`` are those of
+    :func:`.oniontrace.traced_downloads`, ``growth`` is TGen's."""
     names = pl.Series(list(layout.clients), dtype=pl.String)
     kinds = pl.Series(list(layout.clients.values()), dtype=pl.String)
     ordered = downloads.sort("log", "created_us", "id", nulls_last=True)

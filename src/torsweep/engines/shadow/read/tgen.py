@@ -37,12 +37,10 @@ _EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"'}
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of all clients; column ``log`` is the index of the client.
-
-    ``first`` (log, pause_us, vertex): the downloads that a client begins with, and how long after TGen
-    starts. ``following`` (log, vertex, pause_us, next): what comes after the download at ``vertex``, and how
-    long after. ``downloads`` (log, vertex, server, bytes_wanted): what each download asks for.
-    """
+    """The steps of all clients; ``log`` is the index of the client. ``first`` (log, pause_us, vertex): the
+    downloads that a client begins with, and how long after TGen. ``following`` (log, vertex, pause_us, next):
+    what comes after the download at ``vertex``, and how long after. ``downloads`` (log, vertex, server,
+    bytes_wanted)."""
 
     first: pl.DataFrame
     following: pl.DataFrame
@@ -130,12 +128,10 @@ _STATUS_NUMBERS = {"id": _REPORT_NUMBERS["id"], "bytes_got": _REPORT_NUMBERS["by
 
 @dataclass(frozen=True)
 class TgenLog:
-    """The content of all clients' logs. Column ``log`` is the index of the log; times are µs since 1970.
-
-    ``downloads``: a row for each finished download. ``begun`` (log, time_us): when the client opened its
-    first one. ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info
-    only. ``versions`` (log, line, version).
-    """
+    """The content of all clients' logs; ``log`` is the index of the log, times are µs since 1970.
+    ``downloads``: a row for each finished one. ``begun`` (log, time_us): when the client opened its first
+    one. ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info only.
+    ``versions`` (log, line, version)."""
 
     downloads: pl.DataFrame
     begun: pl.DataFrame

@@ -65,12 +65,10 @@ RELAY_HOSTS = re.compile(r".*(relay|4uthority).*")
 
 @dataclass(frozen=True)
 class HostLogs:
-    """The content of a simulation's logs.
-
-    ``log`` in frames counts ``clients``, which are names, and in ``bandwidth`` ``relays``. ``unfinished`` has
-    a row for each download without a report: log, id, vertex, created_us, remote, bytes_wanted, bytes_got.
-    ``beats`` (log, time_us, bytes_got) are the bytes that TGen read in each second, of Markov clients.
-    """
+    """The content of a simulation's logs. ``log`` in frames counts ``clients``, and in ``bandwidth``
+    ``relays``. ``unfinished`` has a row for each download without a report: log, id, vertex, created_us,
+    remote, bytes_wanted, bytes_got. ``beats`` (log, time_us, bytes_got): what the TGen of Markov clients read
+    in each second."""
 
     clients: list[str]
     tgen: TgenLog
@@ -85,12 +83,9 @@ _UNFINISHED_COLUMNS = ("log", "id", "vertex", "remote", "created_us", "bytes_wan
 
 
 def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
-    """Read the logs in ``hosts``; only those of the hosts ``simulated``, where these are known, as another
-    folder may be that of a host which the network had before.
-
-    Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
-    of versions that cannot be read; and where no client began a download.
-    """
+    """Read the logs in ``hosts``, or of the hosts ``simulated`` alone: another folder may be that of a host
+    which the network had before. InputError, with file and line, for logs that are missing, cut off, garbled
+    where it matters, or of versions that cannot be read; and where no client began a download."""
     listed = (entry.name for entry in hosts.iterdir()) if simulated is None else simulated
     names = sorted(listed, key=in_order)
     clients = [name for name in names if CLIENT_HOSTS.fullmatch(name)]
@@ -160,10 +155,8 @@ _NAMED_RELAY = re.compile(r"\$([0-9A-F]{40})[~=](\w+)")
 
 
 def tables_of(read: HostLogs) -> tuple[dict[TableSchema, pl.DataFrame], int]:
-    """Frames by their table, and the seconds that the simulation lasted.
-
-    Raises InputError for a perf client that downloads a size that Tor's own measurements do not use.
-    """
+    """Frames by their table, and the seconds that the simulation lasted; InputError for a perf client that
+    downloads a size that Tor's own measurements do not use."""
     duration_s = _end_us(read) // SECOND_US - EPOCH_S
     layout = Layout(EPOCH_S, 0, duration_s * 10**9, dict.fromkeys(read.clients, MARKOV), {}, {}, {})
     streams = _streams(read, layout)
