@@ -51,7 +51,7 @@ def test_hosts_alike_share_a_node(network, rtt_us):
     moved = network.model_copy(update=moved)
     rtt_us[3, 3] = 8_000
     nodes = shared_nodes(moved)
-    assert nodes.of_host == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 10, 10]
+    assert nodes == [[0], [1], [2], [3], [4], [5], [6], [7], [8, 10], [9], [11, 12]]
     text, floored_pairs = write_graph(moved, moved.latencies(rtt_us), 5_000)
     edges = _edges(text)
     assert len(edges) == 11 * 12 // 2
