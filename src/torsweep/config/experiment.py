@@ -11,16 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetJsonSchemaHandler,
-    PrivateAttr,
-    StrictBool,
-    model_validator,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from torsweep.config.conflux import CONFLUX
 from torsweep.config.eras import EraName, tor_settings, usual_levels
@@ -29,13 +21,7 @@ from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.plan import Grid, Plan
 from torsweep.config.programs import Programs, check_times
-from torsweep.config.reading import (
-    RefusedValue,
-    Section,
-    apply_overrides,
-    suggestion,
-    validate,
-)
+from torsweep.config.reading import RefusedValue, Section, apply_overrides, suggestion, validate
 from torsweep.config.replicates import (
     Precision,
     ReplicatesByLevel,
@@ -107,7 +93,8 @@ class Report(Section):
 class Experiment(Section):
     """One experiment; durations are nanoseconds of simulated time."""
 
-    name: Annotated[str, Field(exclude=True)]
+    name: Annotated[SkipJsonSchema[str], Field(exclude=True)]
+    """The name of its folder; no key of the file."""
     question: Sentence
     """What it asks, in a sentence."""
     report: Report
@@ -208,11 +195,8 @@ class Experiment(Section):
         """
         levels = dict(Variant.parse(text).levels) if text else {}
         check_names(levels, self.names)
-        ordered = {knob: levels.pop(knob, level) for knob, level in self._baseline_in_order().items()}
+        ordered = {knob: levels.pop(knob, self.baseline[knob]) for knob in self.knobs}
         return Variant((*ordered.items(), *levels.items()))
-
-    def _baseline_in_order(self) -> Mapping[str, str]:
-        return {knob: self.baseline[knob] for knob in self.knobs}
 
     @property
     def names(self) -> Names:
@@ -358,16 +342,6 @@ class Experiment(Section):
         if record is not None and record not in self.records:
             problem, accepted = _NEEDED[record]
             raise RefusedValue(f"needs {problem}", key=key, value=value, accepted=accepted)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """The schema of the file, without the name, which comes from the folder."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        schema["properties"].pop("name", None)
-        schema["required"] = [key for key in schema["required"] if key != "name"]
-        return schema
 
 
 def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:

@@ -93,27 +93,14 @@ class Variant:
         changes the network."""
         return JOINED_BY.join(filter(None, (name, variant_text(self.network_levels))))
 
-    @property
-    def network_overrides(self) -> Mapping[str, object]:
-        """Values that these knobs set in the network's configuration, by key."""
-        return self._settings_of("network")
-
-    @property
-    def traffic_overrides(self) -> Mapping[str, object]:
-        """Values that knobs of traffic set in each kind's part of run.json."""
-        return self._settings_of("traffic")
-
-    @property
-    def transport_overrides(self) -> Mapping[str, object]:
-        """Values that knobs of the transport set in run.json."""
-        return self._settings_of("transport")
-
-    def _settings_of(self, target: str) -> Mapping[str, object]:
+    def overrides(self, target: str) -> dict[str, object]:
+        """What the knobs of ``target`` set, by key: in the network's configuration, in the traffic of each
+        kind of client in run.json, or in its transport."""
         settings: dict[str, object] = {}
-        for knob, level in self.levels:
-            known = find_knob(knob)
-            if known.target == target:
-                settings.update(known.read(level))
+        for name, level in self.levels:
+            knob = find_knob(name)
+            if knob.target == target:
+                settings.update(knob.read(level))
         return settings
 
 

@@ -41,7 +41,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     """All of a run of ``variant`` but its network; InputError where it asks for what is not there."""
     require_knobs(engine, variant)
     tor = engine_tor_settings(engine, era, dict(variant.levels))
-    transport = Transport.model_validate(variant.transport_overrides) if engine == MODEL_ENGINE else None
+    transport = Transport.model_validate(variant.overrides("transport")) if engine == MODEL_ENGINE else None
     _require_effect(engine, tor)
     window_ns = min(experiment.client_start_window, experiment.warm_up)
     return RunSettings(
@@ -107,7 +107,7 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
 def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant, *, began: bool) -> RunTraffic:
     """What clients of ``kind`` do in ``variant``, which have ``began`` when a run starts; InputError where a
     knob sets what a table or sites give."""
-    does, changed = RunTraffic.of(traffic), dict(variant.traffic_overrides)
+    does, changed = RunTraffic.of(traffic), variant.overrides("traffic")
     drawn = {"response_bytes": does.response_quantiles or does.sites, "think_step_ns": does.think_quantiles}
     for knob, _ in variant.levels:
         if drawn.get(find_knob(knob).sets) is not None:

@@ -48,9 +48,9 @@ def test_network_levels_are_those_of_network_knobs(variant):
         "loss": "loss.share",
     }
     assert set(levels) == settings.keys() & dict(variant.levels).keys()
-    assert set(variant.network_overrides) == {settings[knob] for knob in levels}
+    assert set(variant.overrides("network")) == {settings[knob] for knob in levels}
     if "load" in levels:
-        assert variant.network_overrides["load"] == float(levels["load"])
+        assert variant.overrides("network")["load"] == float(levels["load"])
 
 
 @pytest.mark.parametrize(

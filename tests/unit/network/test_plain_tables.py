@@ -100,7 +100,7 @@ def test_a_key_that_there_is_not_and_a_wrong_value_are_refused_in_one_line(study
         sampled("network.relay_values=even")
     with pytest.raises(InputError, match=r"servers: is not accepted, got 'many'"):
         sampled("network.servers=many")
-    assert Variant.parse("network.relay_values=none").network_overrides == {"relay_values": "null"}
+    assert Variant.parse("network.relay_values=none").overrides("network") == {"relay_values": "null"}
     assert sampled("network.relay_values=none").network == sampled().network
 
 
