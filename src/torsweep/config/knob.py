@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -98,108 +97,101 @@ def choice(*names: str, **values: object) -> AcceptedLevels:
     return AcceptedLevels(", ".join(known), {"enum": list(known)}, value)
 
 
-def named(key: str) -> AcceptedLevels:
-    """A name that an experiment defines under ``key``; the experiment says which there are."""
-    pattern = r"^[a-z][a-z0-9_]{0,63}$"
+def _texts(pattern: str, accepted: str, read: Callable[[str], object], **bounds: object) -> AcceptedLevels:
+    """The texts of ``pattern`` of which ``read`` makes a value; ``bounds`` are for the schema."""
 
-    def value(text: str) -> str:
+    def value(text: str) -> object:
         if not re.fullmatch(pattern, text):
             raise ValueError
-        return text
+        return read(text)
 
-    accepted = f"a name that the experiment defines under {key}"
-    return AcceptedLevels(accepted, {"pattern": pattern}, value)
+    ends = {f"x-{end}": bound for end, bound in bounds.items()}
+    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", **ends}, value)
+
+
+def named(key: str) -> AcceptedLevels:
+    """A name that an experiment defines under ``key``; the experiment says which there are."""
+    return _texts(r"[a-z][a-z0-9_]{0,63}", f"a name that the experiment defines under {key}", str)
 
 
 def duration(least: str, most: str, example: str) -> AcceptedLevels:
     """A duration in whole milliseconds, as nanoseconds: tor takes no parts of one."""
 
-    def value(text: str) -> int:
+    def read(text: str) -> int:
         amount, low, high = (parse_quantity(each, NANOSECONDS_PER, example) for each in (text, least, most))
         return _within(amount, low, high, MILLISECOND_NS)
 
     accepted = f"a duration from {least} to {most} in whole milliseconds, such as {example}"
-    pattern = f"^[0-9.]+({'|'.join(NANOSECONDS_PER)})$"
-    return AcceptedLevels(accepted, {"pattern": pattern, "x-least": least, "x-most": most}, value)
+    return _texts(f"[0-9.]+({'|'.join(NANOSECONDS_PER)})", accepted, read, least=least, most=most)
 
 
 def rate(least: str, most: str) -> AcceptedLevels:
     """A rate such as ``550KiBps``, as the text of a configuration: ``550 KiB/s``."""
     units = ("KBps", "KiBps", "MBps", "MiBps")
-    pattern = f"([0-9.]+)({'|'.join(units)})"
 
     def amount(text: str) -> int:
-        match = re.fullmatch(pattern, text)
-        if not match:
-            raise ValueError
-        return parse_quantity(f"{match[1]} {match[2].replace('ps', '/s')}", BYTES_PER_SECOND_PER, "550 KiB/s")
+        return parse_quantity(text.replace("ps", "/s"), BYTES_PER_SECOND_PER, "550 KiB/s")
 
-    def value(text: str) -> str:
+    def read(text: str) -> str:
         return format_quantity(_within(amount(text), amount(least), amount(most)), BYTES_PER_SECOND_PER)
 
     accepted = f"a number and {', '.join(units[:-1])} or {units[-1]}, from {least} to {most}"
-    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+    return _texts(f"([0-9.]+)({'|'.join(units)})", accepted, read, least=least, most=most)
 
 
 def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> AcceptedLevels:
     """A whole number of ``of``; ``then`` turns it into the value of the setting."""
-    plain = numbered("", least, most, "", then)
     what = f"a whole number of {of}" if of else "a whole number"
-    return AcceptedLevels(f"{what} from {least} to {most}", plain.schema, plain.value)
+    return replace(numbered("", least, most, "", then), accepted=f"{what} from {least} to {most}")
 
 
 def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> AcceptedLevels:
     """A whole number between two texts: ``kist_10ms``."""
+
+    def read(text: str) -> object:
+        return then(_within(int(text.removeprefix(before).removesuffix(after)), least, most))
+
     digits = "[1-9][0-9]*" if least > 0 else "0|[1-9][0-9]*"
-    pattern = f"{re.escape(before)}({digits}){re.escape(after)}"
-
-    def value(text: str) -> object:
-        match = re.fullmatch(pattern, text)
-        if not match or len(text) > 30:
-            raise ValueError
-        return then(_within(int(match[1]), least, most))
-
     accepted = f"{before}N{after} with N from {least} to {most}"
-    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+    pattern = f"{re.escape(before)}({digits}){re.escape(after)}"
+    return _texts(pattern, accepted, read, least=least, most=most)
 
 
 def decimal(most: int, example: str, least: float | None = None) -> AcceptedLevels:
     """A decimal number of at most four decimal places: from ``least`` on, or above 0 without one."""
-    pattern = r"[0-9]{1,2}(\.[0-9]{1,4})?"
 
-    def value(text: str) -> float:
-        if not re.fullmatch(pattern, text) or not 0 < Fraction(text) <= most or float(text) < (least or 0):
+    def read(text: str) -> float:
+        amount = float(text)
+        if not 0 < amount <= most or amount < (least or 0):
             raise ValueError
-        return float(text)
+        return amount
 
     range_ = f"above 0, at most {most}" if least is None else f"from {least} to {most}"
-    bound = {"x-above": 0} if least is None else {"x-least": least}
     accepted = f"a decimal number {range_}, such as {example}"
-    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", **bound, "x-most": most}, value)
+    low = {"above": 0} if least is None else {"least": least}
+    return _texts(r"[0-9]{1,2}(\.[0-9]{1,4})?", accepted, read, **low, most=most)
 
 
 def share(most: float, example: str) -> AcceptedLevels:
     """A share from 0 on, in at most four decimal places and no zeros at the end: one text a share."""
-    pattern = r"0(\.[0-9]{0,3}[1-9])?"
 
-    def value(text: str) -> float:
-        if not re.fullmatch(pattern, text) or float(text) > most:
+    def read(text: str) -> float:
+        if float(text) > most:
             raise ValueError
         return float(text)
 
     accepted = f"a share from 0 to {most}, such as {example}"
-    return AcceptedLevels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
+    return _texts(r"0(\.[0-9]{0,3}[1-9])?", accepted, read, least=0, most=most)
 
 
 def written_value() -> AcceptedLevels:
     """A value as a configuration has it, without spaces: ``10Mbitps`` is ``10Mbit/s``, ``none`` no value."""
 
-    def value(text: str) -> str:
-        rate = re.sub(r"^([0-9.]+[kKMG]?i?(?:B|bit))ps$", r"\1/s", text)
-        return "null" if rate == "none" else rate
+    def read(text: str) -> str:
+        return "null" if text == "none" else re.sub(r"^([0-9.]+[kKMG]?i?(?:B|bit))ps$", r"\1/s", text)
 
     accepted = "a value of this key, without spaces, rates as 10Mbitps; none for no value"
-    return AcceptedLevels(accepted, {"pattern": r"^[A-Za-z0-9._][A-Za-z0-9._-]*$"}, value)
+    return _texts(r"[A-Za-z0-9._][A-Za-z0-9._-]*", accepted, read)
 
 
 def either(*parts: AcceptedLevels) -> AcceptedLevels:
