@@ -27,10 +27,9 @@ from bench.writing import end_with
 from torsweep.config.eras import usual_levels
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.config.plan import Plan
 from torsweep.config.reading import parse_scalar
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.config.variant import Variant
+from torsweep.config.variant import Plan, Variant
 from torsweep.engines.host_choice import RunTors
 from torsweep.engines.prepare import build_run
 from torsweep.engines.registry import MODEL_ENGINE, find_engine

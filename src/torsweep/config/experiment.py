@@ -19,7 +19,6 @@ from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.knobs import CONSENSUS, DEFAULT_OPTIONS, NO_PROGRAMS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.option_bundle import OptionBundle
-from torsweep.config.plan import Grid, Plan
 from torsweep.config.programs import Programs, check_times
 from torsweep.config.reading import RefusedValue, Section, apply_overrides, suggestion, validate
 from torsweep.config.replicates import (
@@ -35,9 +34,11 @@ from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import GROUPS, MEASURING_TRAFFIC, Duration, Traffic
 from torsweep.config.variant import (
     FREE,
+    Grid,
     Level,
     Names,
     Pairing,
+    Plan,
     Variant,
     check_contents,
     check_grid,

@@ -1,18 +1,18 @@
-"""Variants: one level for each knob, the text that names it in paths, and the grid that it is of.
+"""Variants (one level for each knob), the text that names one in paths, and the plan that it is of.
 
 In: ``refill_interval=10ms+circuit_policy=ewma``; the ``knobs`` of an experiment or of a sensitivity. Out: a
-:class:`Variant`, and the same text again; the pairs of variants that contrasts compare; an error for a knob
-or a level that does not exist or is listed twice.
+:class:`Variant`, and the same text again; a :class:`Plan`; the pairs of variants that contrasts compare; an
+error for a knob or a level that does not exist or is listed twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from torsweep.config.knobs import KNOBS, find_knob, network_levels
 from torsweep.config.reading import RefusedValue, suggestion
@@ -102,6 +102,32 @@ class Variant:
             if knob.target == target:
                 settings.update(knob.read(level))
         return settings
+
+
+MOST_LEVELS = 50
+
+Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]]
+"""Knobs and their levels."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run together and compared: ``variants`` is the grid over ``knobs``, in order."""
+
+    name: str
+    knobs: Mapping[str, tuple[str, ...]]
+    baseline: Variant
+    variants: tuple[Variant, ...]
+
+    @classmethod
+    def over(cls, name: str, knobs: Mapping[str, tuple[str, ...]], usual: Mapping[str, str]) -> Self:
+        """The plan over ``knobs``. The baseline has the ``usual`` level of each knob, or the first of
+        its levels where the usual one is not among them."""
+        baseline = {
+            knob: usual[knob] if usual.get(knob) in levels else levels[0] for knob, levels in knobs.items()
+        }
+        variants = [Variant(tuple(zip(knobs, each, strict=True))) for each in product(*knobs.values())]
+        return cls(name, knobs, Variant(tuple(baseline.items())), tuple(variants))
 
 
 def one_knob_apart(

@@ -13,9 +13,8 @@ from pathlib import Path
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import STOCK_TOR
-from torsweep.config.plan import Plan
 from torsweep.config.tors import TorSource
-from torsweep.config.variant import Variant
+from torsweep.config.variant import Plan, Variant
 from torsweep.engines.programs import require_programs
 from torsweep.engines.run_settings import require_known_options, require_options
 from torsweep.errors import InputError, TorsweepError

@@ -121,7 +121,8 @@ def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN)
     Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
     what they do, none of those that a claim is about, or no host of a name that the experiment gives.
     """
-    overrides = {tuple(variant.overrides("network").items()) for variant in experiment.plan(plan_name).variants}
+    variants = experiment.plan(plan_name).variants
+    overrides = {tuple(variant.overrides("network").items()) for variant in variants}
     configs = [load_network_config(experiment.network, dict(levels)) for levels in sorted(overrides, key=str)]
     for config in configs:
         _require_clients(experiment, config)

@@ -19,9 +19,8 @@ from typing import Any, Self
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS, find_knob
-from torsweep.config.plan import Plan
 from torsweep.config.replicates import numbers_by_level
-from torsweep.config.variant import JOINED_BY, Variant
+from torsweep.config.variant import JOINED_BY, Plan, Variant
 from torsweep.engines.registry import find_engine
 from torsweep.engines.selection import require_engine
 from torsweep.errors import InputError

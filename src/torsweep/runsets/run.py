@@ -20,9 +20,8 @@ from typing import Any, Self
 import polars as pl
 
 from torsweep.config.knobs import KNOBS, find_knob
-from torsweep.config.plan import Plan
 from torsweep.config.tor_settings import Droptail
-from torsweep.config.variant import JOINED_BY, Variant, variant_levels, variant_text
+from torsweep.config.variant import JOINED_BY, Plan, Variant, variant_levels, variant_text
 from torsweep.engines.registry import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.engines.run_spec import RunSpec, finished_run, read_run, write_run
 from torsweep.engines.table_schema import CIRCUITS, TableSchema, validate, with_later_columns
