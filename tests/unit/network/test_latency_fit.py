@@ -16,7 +16,7 @@ from latency_statistics import generated, triangle_violations
 from measured_latency import place_hosts
 
 from torsweep.network.exact import Floats
-from torsweep.network.latency_matrix import summarise
+from torsweep.network.latency_import import summarise
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.cli import latency_app
 from torsweep.network.latency import MODEL_FILE, read_measured, write_measured
-from torsweep.network.latency_import import IMPORT_FILE, import_latency
-from torsweep.network.latency_matrix import read_latencies
+from torsweep.network.latency_import import IMPORT_FILE, import_latency, read_latencies
 from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.network.sampling import sample_network
 
@@ -86,6 +85,9 @@ def test_one_way_delays_are_doubled(tmp_path, rtt_matrix_ms):
     import_latency(file, "us", tmp_path / "out", one_way=True)
     measured = read_measured(tmp_path / "out" / MODEL_FILE)
     assert measured[0, 1] == pytest.approx(2_000 * rtt_matrix_ms[0, 1], abs=2)
+    file.write_text("0 31\n31 0\n")
+    with pytest.raises(InputError, match="line 1, column 2: is no RTT, got '31'; accepted: 0 to 30 s;"):
+        import_latency(file, "s", tmp_path / "out", one_way=True)
 
 
 def test_a_derived_model_has_no_matrix_to_draw_from():
