@@ -32,7 +32,7 @@ def derive(data: Path, out: Path) -> dict:
     anchors = _rtts_us(data / "atlas_anchors_2023-06-19_rtt_ms.tsv.xz")
     cleaned, kept, removed = clean_anchors(anchors)
     atlas = derive_measured(cleaned, "19 June 2023", {}, out / "atlas-2023.npz")
-    modelled = modelled_ms(read_model(out / "atlas-2023.npz"), anchors[np.ix_(kept, kept)])
+    modelled = modelled_ms(read_model(out / "atlas-2023.npz")[0], anchors[np.ix_(kept, kept)])
     return {
         "planetlab": planetlab,
         "atlas-2023": {"removed": removed, "modelled RTT ms p50 of pairs of 0, 1, 2 ms": modelled} | atlas,

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from torsweep.config.option_bundle import Position
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -45,7 +46,7 @@ from torsweep.units import (
 NETWORKS_DIRECTORY = Path("configs/networks")
 """A study may have this folder beside the checkout's: see :mod:`torsweep.home`."""
 
-CHAIN_POSITIONS = ("guard", "middle", "exit")
+CHAIN_POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
 """The relays of a path, in order."""
 
 LEAST_GUARDS = 2

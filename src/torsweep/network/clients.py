@@ -150,7 +150,6 @@ def read_bandwidth(path: Path) -> ClientBandwidth:
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
 _OF_CLIENTS = ("down_mbit_per_s", "up_mbit_per_s")
-_FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
 _MOST_TESTS = 1e12
 
 _DOWN_POINTS = 101
@@ -161,8 +160,8 @@ _STRATA = 10
 def _most(column: str) -> float:
     """The largest number that ``column`` of a CSV or Parquet file can hold: a rate, or a count of tests."""
     if column in _OF_CLIENTS:
-        return _FASTEST_BYTES_PER_S / _PER_MBIT
-    return _FASTEST_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
+        return MOST_RATE_BYTES_PER_S / _PER_MBIT
+    return MOST_RATE_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
 
 
 class Regions(NamedTuple):
@@ -199,12 +198,7 @@ def _regions(rows: Iterable[tuple[float, float, float]], file: Path) -> Regions:
     table = np.array([row for row in rows if min(row) > 0], dtype=np.float64)
     if not len(table):
         raise InputError("no region with rates in it", file=file)
-    regions = Regions(*table.T)
-    fastest = max(regions.down.max(), regions.up.max())
-    if fastest > _FASTEST_BYTES_PER_S:
-        value, accepted = f"{fastest / _PER_MBIT:g} Mbit/s", "rates of at most 100 Gbit/s"
-        raise InputError("no link is so fast", file=file, value=value, accepted=accepted)
-    return regions
+    return Regions(*table.T)
 
 
 def _ookla_open(file: Path) -> Regions:

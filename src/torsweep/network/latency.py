@@ -41,7 +41,7 @@ from torsweep.network.exact import (
     quantile,
     whole,
 )
-from torsweep.network.model import CONTINENTS, LATENCY_FLOOR_US, require_round_trips
+from torsweep.network.model import CONTINENTS, LATENCY_FLOOR_US, require_matrix, require_round_trips
 from torsweep.seeds import stream
 from torsweep.storage import whole_file
 from torsweep.units import MOST_PLACES, MOST_RTT_US
@@ -138,12 +138,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def read_model(path: Path) -> CoordinateModel:
-    """The model in ``path``. Raises InputError when the file is damaged or of another kind."""
-    return read_model_and_whereabouts(path)[0]
-
-
-def read_model_and_whereabouts(path: Path) -> tuple[CoordinateModel, Whereabouts | None]:
+def read_model(path: Path) -> tuple[CoordinateModel, Whereabouts | None]:
     """The model in ``path``, and where its places are; None where it does not say so.
 
     Raises InputError when the file is damaged or of another kind.
@@ -179,11 +174,7 @@ def read_measured(path: Path) -> NDArray[np.int32]:
         problem = "holds no measured matrix to draw from directly"
         raise InputError(problem, file=path, key="latency.use", accepted=accepted)
     matrix = arrays[_MEASURED]
-    square = matrix.ndim == 2 and 1 < matrix.shape[0] == matrix.shape[1] <= MOST_PLACES
-    if matrix.dtype != np.int32 or not square:
-        value = f"{matrix.dtype} {matrix.shape}"
-        accepted = f"int32 (places, places), 2 to {MOST_PLACES}"
-        raise InputError("is no matrix", file=path, key=_MEASURED, value=value, accepted=accepted)
+    require_matrix(matrix, path, least=2)
     require_round_trips(matrix, path, diagonal=False)
     return matrix
 

@@ -254,8 +254,7 @@ class Network(_Part):
     @property
     def node_count(self) -> int:
         """The number of hosts."""
-        parts = (self.relays, self.authorities, self.clients, self.servers, self.program_hosts)
-        return sum(map(len, parts))
+        return len(self.hosts)
 
     def latencies(self, matrix_us: NDArray[np.int32]) -> Latencies:
         """The round trips of the hosts, whose places have ``matrix_us`` (places, places)."""
@@ -389,14 +388,20 @@ def _read_matrix(path: Path, sha256: str) -> NDArray[np.int32]:
     if not path.exists():
         raise changed_since("is missing", path, path.parent)
     matrix = map_array(path)
-    square = matrix.ndim == 2 and 0 < matrix.shape[0] == matrix.shape[1] <= MOST_PLACES
-    if not square or matrix.dtype != np.dtype("<i4") or not matrix.flags.c_contiguous:
-        value, accepted = f"{matrix.dtype} {matrix.shape}", f"int32 (places, places), at most {MOST_PLACES}"
-        raise InputError("is no matrix of round trips", file=path, value=value, accepted=accepted)
+    require_matrix(matrix, path)
     if sha256_of_file(path) != sha256:
         raise changed_since(f"has changed: its SHA-256 is not the one in {NETWORK_FILE}", path, path.parent)
     require_round_trips(matrix, path)
     return matrix
+
+
+def require_matrix(matrix: NDArray, file: Path, least: int = 1) -> None:
+    """InputError unless ``matrix`` is one of whole numbers, in rows, with ``least`` places or more."""
+    square = matrix.ndim == 2 and least <= matrix.shape[0] == matrix.shape[1] <= MOST_PLACES
+    if not square or matrix.dtype != np.dtype("<i4") or not matrix.flags.c_contiguous:
+        value = f"{matrix.dtype} {matrix.shape}"
+        accepted = f"int32 (places, places), {least} to {MOST_PLACES}"
+        raise InputError("is no matrix of round trips", file=file, value=value, accepted=accepted)
 
 
 def require_round_trips(matrix_us: NDArray, file: Path, *, diagonal: bool = True) -> None:

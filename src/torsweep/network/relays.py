@@ -19,7 +19,7 @@ relay of each stratum as above, with as many strata in each position as the posi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -236,21 +236,31 @@ def sample_relays(
     if config.relay_rates == "usual":
         draws = stream(seed, "relays", "usual_rate").random(len(chosen))
         chosen = [_slower(*each) for each in zip(chosen, map(_best_over_usual, draws), strict=True)]
-    phases = stream(seed, "relays", "refill_phase").random(len(chosen))
+    weighted = [
+        relay._replace(consensus_weight=weight) for relay, weight in zip(chosen, weights, strict=True)
+    ]
+    return _placed(weighted, LEAST_TOR_RATE_BYTES_PER_S, seed, places)
+
+
+def _placed(
+    drawn: Sequence[PopulationRelay], least_bytes_per_s: int, seed: int, places: PlacesOf
+) -> tuple[Relay, ...]:
+    """``drawn`` with names, places and phases; a bucket has ``least_bytes_per_s`` or more."""
+    phases = stream(seed, "relays", "refill_phase").random(len(drawn))
     return tuple(
         Relay(
-            name=f"relay{number + 1}",
+            name=f"relay{number}",
             **at,
             position=relay.position,
-            rate_bytes_per_s=max(relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
-            burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
+            rate_bytes_per_s=max(relay.rate_bytes_per_s, least_bytes_per_s),
+            burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, least_bytes_per_s),
             capacity_bytes_per_s=relay.capacity_bytes_per_s,
-            consensus_weight=weight,
+            consensus_weight=relay.consensus_weight,
             refill_phase=int(phase * 1_000_000) / 1_000_000,
-            rate_floored=relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S,
+            rate_floored=relay.rate_bytes_per_s < least_bytes_per_s,
         )
-        for number, (relay, weight, phase, at) in enumerate(
-            zip(chosen, weights, phases, places("relay", len(chosen)), strict=True)
+        for number, (relay, phase, at) in enumerate(
+            zip(drawn, phases, places("relay", len(drawn)), strict=True), 1
         )
     )
 
@@ -399,23 +409,9 @@ _CHAIN_WEIGHT = 1_000
 
 def chain_relays(chain: Chain, seed: int, places: PlacesOf) -> tuple[Relay, ...]:
     """Guard, middle and exit; phases are those of the first relays of any network."""
-    phases = stream(seed, "relays", "refill_phase").random(len(CHAIN_POSITIONS))
-    return tuple(
-        Relay(
-            name=f"relay{number + 1}",
-            **at,
-            position=position,
-            rate_bytes_per_s=getattr(chain, position),
-            burst_bytes=getattr(chain, position),
-            capacity_bytes_per_s=chain.link,
-            consensus_weight=_CHAIN_WEIGHT,
-            refill_phase=int(phase * 1_000_000) / 1_000_000,
-            rate_floored=False,
-        )
-        for number, (position, phase, at) in enumerate(
-            zip(CHAIN_POSITIONS, phases, places("relay", len(CHAIN_POSITIONS)), strict=True)
-        )
-    )
+    rates = [(position, getattr(chain, position)) for position in CHAIN_POSITIONS]
+    relays = [PopulationRelay(position, _CHAIN_WEIGHT, chain.link, rate, rate) for position, rate in rates]
+    return _placed(relays, 0, seed, places)
 
 
 def only_paths(network: Network) -> dict[str, tuple[tuple[str, str, str], ...]] | None:

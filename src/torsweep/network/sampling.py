@@ -33,7 +33,7 @@ from torsweep.network.latency import (
     modelled_matrix,
     places_of,
     read_measured,
-    read_model_and_whereabouts,
+    read_model,
     with_diagonal,
 )
 from torsweep.network.model import (
@@ -68,30 +68,6 @@ class Countries(Section):
     clients: _Shares
     relays: _Shares
     perf: _Shares
-
-
-def read_countries(path: Path) -> Countries:
-    """The shares in ``path``; InputError for a file that is something else."""
-    return validate(Countries, read_json(path), path)
-
-
-def in_countries(places: Whereabouts, countries: Countries, path: Path) -> Whereabouts:
-    """``places`` with the shares of ``countries``; InputError, naming ``path``, where none has a place."""
-    codes, count = places.codes, Counter(places.codes)
-
-    def shares(key: str, of_country: Mapping[str, float]) -> Floats:
-        of_place = np.array([of_country.get(code, 0.0) / count[code] for code in codes])
-        if not of_place.sum():
-            accepted = ", ".join(sorted(count))
-            raise InputError("no country of these has a place", file=path, key=key, accepted=accepted)
-        return of_place / of_place.sum()
-
-    return replace(
-        places,
-        client_share=shares("clients", countries.clients),
-        relay_share=shares("relays", countries.relays),
-        own_share={group: shares(group, of) for group, of in countries if group in CLIENT_GROUPS},
-    )
 
 
 RELAY_TABLES, BANDWIDTH_TABLES, LATENCY_TABLES, COUNTRIES_TABLES, RELAY_VALUE_TABLES = (
@@ -129,7 +105,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         (by_name.matrix_us, None) if by_name else _latencies(config.latency, paths["latency"], seed)
     )
     if "countries" in paths:
-        whereabouts = _in_countries(whereabouts, config, paths["countries"])
+        whereabouts = _in_countries(whereabouts, paths["countries"])
     places = places_of(len(matrix_us), config.access_delay, seed, whereabouts)
     places = by_name.places_of(places) if by_name else places
     relays = _relays(config, paths, seed, places)
@@ -215,7 +191,7 @@ def _latencies(source: LatencySource, path: Path, seed: int) -> tuple[NDArray[np
     """The round trips between places, and where these are, if the table says so."""
     if source.use == "direct":
         return with_diagonal(read_measured(path)), None
-    model, whereabouts = read_model_and_whereabouts(path)
+    model, whereabouts = read_model(path)
     return modelled_matrix(model, seed), whereabouts
 
 
@@ -264,11 +240,27 @@ def tor_hosts(config: NetworkConfig) -> list[str]:
     return names + [f"authority{number + 1}" for number in range(config.authorities)]
 
 
-def _in_countries(places: Whereabouts | None, config: NetworkConfig, path: Path) -> Whereabouts:
+def _in_countries(places: Whereabouts | None, path: Path) -> Whereabouts:
+    """``places`` with the shares of countries in ``path``; InputError where none of these has a place."""
     if places is None:
         problem, accepted = "needs a table of latency whose places have countries", "wonderproxy-2020"
         raise InputError(problem, key="countries", value=str(path), accepted=f"latency: {accepted}")
-    return in_countries(places, read_countries(path), path)
+    countries = validate(Countries, read_json(path), path)
+    codes, count = places.codes, Counter(places.codes)
+
+    def shares(key: str, of_country: Mapping[str, float]) -> Floats:
+        of_place = np.array([of_country.get(code, 0.0) / count[code] for code in codes])
+        if not of_place.sum():
+            accepted = ", ".join(sorted(count))
+            raise InputError("no country of these has a place", file=path, key=key, accepted=accepted)
+        return of_place / of_place.sum()
+
+    return replace(
+        places,
+        client_share=shares("clients", countries.clients),
+        relay_share=shares("relays", countries.relays),
+        own_share={group: shares(group, of) for group, of in countries if group in CLIENT_GROUPS},
+    )
 
 
 def _own_servers(clients: tuple[Client, ...]) -> tuple[Server, ...]:

@@ -22,7 +22,6 @@ from torsweep.network.latency import (
     modelled_matrix,
     places_of,
     read_model,
-    read_model_and_whereabouts,
     with_diagonal,
     write_model,
 )
@@ -52,7 +51,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def model(name: str) -> CoordinateModel:
-    return read_model(source_path(LatencySource(name=name), LATENCY_TABLES, MODEL_FILE))
+    return read_model(source_path(LatencySource(name=name), LATENCY_TABLES, MODEL_FILE))[0]
 
 
 def _all_pairs(latencies: Latencies) -> np.ndarray:
@@ -115,7 +114,7 @@ def test_triangle_violations_survive(model):
 def test_king_has_what_was_published_of_it():
     king = ERRORS["king"]
     assert king["generated"] == pytest.approx(king["published"], rel=0.05)
-    model = read_model(source_path(LatencySource(name="king"), LATENCY_TABLES, MODEL_FILE))
+    model, _ = read_model(source_path(LatencySource(name="king"), LATENCY_TABLES, MODEL_FILE))
     values = rtts(model, seed=5, relay=1740)[np.triu_indices(1740, 1)] / 1000
     assert float(values.mean()) == pytest.approx(king["published"]["mean ms"], rel=0.04)
     assert float(np.median(values)) == pytest.approx(king["published"]["median ms"], rel=0.04)
@@ -173,7 +172,7 @@ def test_hosts_are_at_all_places_alike():
 
 
 def test_hosts_are_where_users_and_relays_are():
-    _, where = read_model_and_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    _, where = read_model(TOPOLOGIES / "latency/wonderproxy-2020.npz")
     assert where is not None
     for kind, of_places in (("web", where.client_share), ("server", where.relay_share)):
         found = np.bincount(host_places(kind, 60_000, 246, 3, where.share(kind)), minlength=246) / 60_000
@@ -190,7 +189,7 @@ def test_authorities_share_the_place_whose_farthest_relay_is_nearest(configured)
 
 
 def test_hosts_of_a_network_have_the_countries_of_their_places(configured):
-    _, where = read_model_and_whereabouts(TOPOLOGIES / "latency/wonderproxy-2020.npz")
+    _, where = read_model(TOPOLOGIES / "latency/wonderproxy-2020.npz")
     network = sample_network(configured(latency="wonderproxy-2020"), seed=1).network
     hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
     for host in hosts:
@@ -212,7 +211,7 @@ def test_a_model_file_is_read_as_it_was_written(tmp_path):
     for name in ("one.npz", "two.npz"):
         write_model(tiny_model(), tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    found = read_model(tmp_path / "one.npz")
+    found, _ = read_model(tmp_path / "one.npz")
     assert all((value == getattr(found, name)).all() for name, value in vars(tiny_model()).items())
 
 
