@@ -9,7 +9,7 @@ import pytest
 from tests.prepared_runs import sampled_network
 from torsweep.engines.emulation.rights import host_rights
 from torsweep.engines.tools import find_own_program
-from torsweep.errors import TorsweepError
+from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.builds import BuiltTor, find_build
 
 
@@ -25,9 +25,10 @@ def built_tor() -> BuiltTor:
 @pytest.fixture(scope="session")
 def emulation(built_tor: BuiltTor) -> None:
     """The rights and the program that emulated hosts need; a test is skipped by name where they are not."""
-    found = host_rights()
-    if found.way == "neither":
-        pytest.skip(f"needs hosts of its own: {found.problem}")
+    try:
+        host_rights()
+    except ToolMissing as missing:
+        pytest.skip(f"needs hosts of its own: {missing}")
     if find_own_program("linkem") is None:
         pytest.skip("needs linkem: `make setup` builds it")
 

@@ -16,7 +16,6 @@ from tests.stand_ins import executable
 from torsweep.cli import main
 from torsweep.engines import tools
 from torsweep.engines.emulation import entry
-from torsweep.engines.emulation.rights import HostRights
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
@@ -65,7 +64,7 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(tools, "find_build", nothing_built)
     # Hosts can be made, and the program that links them is there: not every machine of a test can say so.
-    monkeypatch.setattr(entry, "host_rights", lambda: HostRights("root"))
+    monkeypatch.setattr(entry, "host_rights", lambda: "root")
     monkeypatch.setattr(entry, "require_linkem", lambda: tmp_path / "linkem")
     tools.told_version.cache_clear()
     round_trips.cache_clear()

@@ -10,6 +10,7 @@ value of a parameter that tor would replace with another; and the defaults in a 
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import sys
@@ -162,51 +163,39 @@ def _number(text: str, constants: Mapping[str, str]) -> str:
     for _ in range(6):
         text = re.sub(r"\(\w+_t\)", "", text)
         text = re.sub(r"\b[A-Za-z_]\w*", lambda name: f"({constants.get(name[0], name[0])})", text)
-    tokens = re.findall(r"\w+|\S", text)
     try:
-        value = _arithmetic(tokens)
-    except (ValueError, ZeroDivisionError):
+        # Python reads such an expression as C does, but for the integers themselves.
+        return str(_value(ast.parse(re.sub(r"\b[0-9]\w*", _integer, text).strip(), mode="eval").body))
+    except (SyntaxError, ValueError, ZeroDivisionError):
         return ""
-    return "" if tokens else str(value)
 
 
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
-_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*")
+def _integer(token: re.Match[str]) -> str:
+    """A C integer in Python: decimal, octal (``010`` is 8) or hexadecimal; ValueError for anything else."""
+    digits = re.fullmatch(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*", token[0])
+    if digits is None:
+        raise ValueError(token[0])
+    return str(int(digits[1], 8 if re.fullmatch(r"0[0-9]+", digits[1]) else 0))
 
 
-def _arithmetic(tokens: list[str], above: int = 0) -> int:
-    """Take a C expression, up to an operator of at most the precedence ``above``, from ``tokens``; its value.
-
-    Raises ValueError where there is none, ZeroDivisionError where C divides by 0.
-    """
-    token = tokens.pop(0) if tokens else ""
-    if token == "(":
-        value = _arithmetic(tokens)
-        if tokens[:1] != [")"]:
-            raise ValueError("unbalanced")
-        tokens.pop(0)
-    elif token == "-":
-        value = -_arithmetic(tokens, _PRECEDENCE["*"])
-    else:
-        value = _integer(token)
-    while tokens and _PRECEDENCE.get(tokens[0], 0) > above:
-        operator = tokens.pop(0)
-        other = _arithmetic(tokens, _PRECEDENCE[operator])
-        if operator == "/":
-            quotient = abs(value) // abs(other)  # C rounds towards 0.
-            value = quotient if (value < 0) == (other < 0) else -quotient
-        else:
-            value = value * other if operator == "*" else value + (other if operator == "+" else -other)
-    return value
-
-
-def _integer(token: str) -> int:
-    """A C integer: decimal, octal (``010`` is 8) or hexadecimal. Raises ValueError for anything else."""
-    matched = _INTEGER.fullmatch(token)
-    if matched is None:
-        raise ValueError(token)
-    digits = matched[1]
-    return int(digits, 8 if re.fullmatch(r"0[0-9]+", digits) else 0)
+def _value(expression: ast.expr) -> int:
+    """The value of a sum, a product or a quotient; ValueError for any other expression."""
+    match expression:
+        case ast.Constant(int(value)):
+            return value
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_value(operand)
+        case ast.BinOp(left, ast.Add(), right):
+            return _value(left) + _value(right)
+        case ast.BinOp(left, ast.Sub(), right):
+            return _value(left) - _value(right)
+        case ast.BinOp(left, ast.Mult(), right):
+            return _value(left) * _value(right)
+        case ast.BinOp(left, ast.Div(), right):
+            one, other = _value(left), _value(right)
+            quotient = abs(one) // abs(other)  # C rounds towards 0.
+            return quotient if (one < 0) == (other < 0) else -quotient
+    raise ValueError("no arithmetic of integers")
 
 
 if __name__ == "__main__":

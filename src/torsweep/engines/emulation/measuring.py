@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -33,6 +33,7 @@ from torsweep.engines.emulation.downloads import (
 from torsweep.engines.emulation.network import RunningNetwork
 from torsweep.engines.emulation.pace import Pace
 from torsweep.engines.emulation.process_layout import ProcessLayout
+from torsweep.engines.emulation.processes import all_of, sleep_until
 from torsweep.engines.emulation.programs import RunningPrograms, capture_command
 from torsweep.engines.host_files import SERVER_PORT, server_name
 from torsweep.engines.programs import captures, host_programs
@@ -41,17 +42,6 @@ from torsweep.network.model import Client
 from torsweep.units import SECOND_NS
 
 READ_BYTES = 64 * 1024
-
-
-async def _all_of(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do all of ``tasks``; when one fails or this is cancelled, the others are cancelled, too."""
-    running = [asyncio.ensure_future(task) for task in tasks]
-    try:
-        await asyncio.gather(*running)
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
 
 
 class Generator:
@@ -87,19 +77,13 @@ class Generator:
 
     async def run(self) -> None:
         """Download until the end, or until no client has anything left to do before it."""
-        clients = [
-            asyncio.ensure_future(self._client(index, client))
-            for index, client in enumerate(self._layout.network.clients)
-        ]
+        clients = enumerate(self._layout.network.clients)
         try:
             async with asyncio.timeout((self._end_ns - time.monotonic_ns()) / 1e9):
-                await asyncio.gather(*clients)
+                await all_of(self._client(index, client) for index, client in clients)
         except TimeoutError:
             pass
         finally:
-            for task in clients:
-                task.cancel()
-            await asyncio.gather(*clients, return_exceptions=True)
             self._settle()
 
     def _settle(self) -> None:
@@ -116,12 +100,12 @@ class Generator:
     async def _client(self, index: int, client: Client) -> None:
         run = self._layout.run
         first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
-        await self._sleep_until(self._start_ns + first_ns)
+        await sleep_until(self._start_ns + first_ns)
         opening, traffic = self._opening[client.tor or client.name], run.traffic[client.kind]
         if traffic.has_pages:
             await self._pages(index, opening, traffic.parallel_streams)
         else:
-            await _all_of(self._lane(index, opening) for _ in range(traffic.parallel_streams))
+            await all_of(self._lane(index, opening) for _ in range(traffic.parallel_streams))
 
     async def _lane(self, index: int, opening: asyncio.Lock) -> None:
         """One download after the other, with a pause between them."""
@@ -142,7 +126,7 @@ class Generator:
             page += 1
             end = self._order.objects(index, page) + 1
             await objects(page, [1])
-            await _all_of(objects(page, range(2 + lane, end, parallel)) for lane in range(parallel))
+            await all_of(objects(page, range(2 + lane, end, parallel)) for lane in range(parallel))
             going_on = await self._pause(index, page)
 
     async def _get(self, opening: asyncio.Lock, open_next: Callable[[], Download]) -> Download:
@@ -166,7 +150,7 @@ class Generator:
         again_ns = time.monotonic_ns() + self._order.pause_ns(index, number)
         if again_ns >= self._end_ns:
             return False
-        await self._sleep_until(again_ns)
+        await sleep_until(again_ns)
         return True
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
@@ -226,9 +210,6 @@ class Generator:
                 self.received[(now_ns - self._start_ns) // SECOND_NS, download.client.kind] += size
         finally:
             connection.close()
-
-    async def _sleep_until(self, moment_ns: int) -> None:
-        await asyncio.sleep(max(0, moment_ns - time.monotonic_ns()) / 1e9)
 
 
 SAY_S = 10.0
@@ -311,8 +292,7 @@ def _costs(running: RunningNetwork) -> dict[str, Cost]:
 async def _watch(
     running: RunningNetwork, generator: Generator, pace: Pace, programs: RunningPrograms
 ) -> None:
-    """Each second: look after the processes, programs and the pace, ask for queues, and say now and then how
-    far it is."""
+    """Each second look after processes, programs and pace, ask for queues; say now and then how far it is."""
     zero_ns = programs.zero_ns
     duration_s = running.layout.run.duration_ns / 1e9
     second, reported_s = 0, time.monotonic()
@@ -320,7 +300,7 @@ async def _watch(
     whole_s = (zero_ns - pace.began_ns) / 1e9 + duration_s
     while True:
         second += 1
-        await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
+        await sleep_until(zero_ns + second * SECOND_NS)
         running.processes.check()
         programs.check()
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))

@@ -40,6 +40,7 @@ from torsweep.engines.emulation.processes import (
     Child,
     NotReady,
     ProcessSet,
+    all_of,
     some_of,
     until,
 )
@@ -107,8 +108,8 @@ class RunningNetwork:
     identities: Identities = field(default_factory=lambda: Identities({}, {}))
     ready_us: dict[str, int] = field(default_factory=dict)
     """How long each client that began without any document took until it could be used."""
-    tally: Path | None = None
-    """Where the link emulator counts packets, if it does."""
+    tally: Path = Path()
+    """Where the link emulator counts packets, once there are links."""
 
     async def bring_up(self) -> None:
         """Start everything and return when the network is ready.
@@ -119,24 +120,24 @@ class RunningNetwork:
         layout = self.layout
         for place in [*layout.places, *layout.services, *layout.own_tors]:
             place.data.mkdir(parents=True, mode=0o700)
-        self.identities = identities = put_keys(layout, self.tors.usual, self.say)
-        measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
+        self.identities = put_keys(layout, self.tors.usual, self.say)
+        measured = bandwidths_text(layout.network, self.identities.relays, int(time.time()))
         layout.bandwidths_file.write_text(measured, encoding="utf-8")
         await self._start_links()
         servers_listen = self._start_servers()
         await self._let_votes_pass()
         self.say(f"starting {len(layout.authorities)} authorities and {len(layout.relays)} relays")
         for place in [*layout.authorities, *layout.relays]:
-            self._start_tor(place, identities)
+            self._start_tor(place)
         await self._until(servers_listen, lambda: "the servers do not listen")
         await self._vote()
         for place in layout.relays:
             pid = self.children[place.name].handle.pid
             self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
         self._require_consensus()
-        await self._start_clients(identities)
-        await self._start_services(identities)
-        await self._start_own_tors(identities)
+        await self._start_clients()
+        await self._start_services()
+        await self._start_own_tors()
         await self._rest()
 
     def close(self) -> None:
@@ -152,35 +153,28 @@ class RunningNetwork:
         log = self.layout.folder / "linkem.log"
         child = self.processes.start("linkem", [self.linkem, "run", file], log)
         self.children["linkem"] = child
-        ready: re.Match[str] | None = None
 
         async def made() -> bool:
-            nonlocal ready
             self._require_links(child)
             ready = _READY.search(log.read_text(encoding="utf-8", errors="replace"))
-            return ready is not None
+            if ready is None:
+                return False
+            told = json.loads(ready[0])
+            self.namespaces, self.tally = told["hosts"], Path(told["tally"])
+            return True
 
         await self._until(made, lambda: "linkem has not made the hosts")
-        ready_links = json.loads(ready[0]) if ready else {}
-        self.namespaces = ready_links["hosts"]
-        self.tally = Path(ready_links["tally"]) if "tally" in ready_links else None
 
     def _require_links(self, child: Child) -> None:
-        """Raise an error with the link emulator's last words, of the kind of its exit code, if it has
-        ended."""
+        """If the link emulator has ended, raise its last words as the error of its exit code."""
         code = child.handle.poll()
-        if code is None:
-            return
-        words = child.last_words(1) or f"linkem: ended with exit code {code} and said nothing"
-        if code == InputError.exit_code:
-            raise InputError(words)
-        if code == ToolMissing.exit_code:
-            raise ToolMissing(words)
-        raise TorsweepError(words)
+        if code is not None:
+            words = child.last_words(1) or f"linkem: ended with exit code {code} and said nothing"
+            kinds = {error.exit_code: error for error in (InputError, ToolMissing)}
+            raise kinds.get(code, TorsweepError)(words)
 
     def _start_servers(self) -> Callable[[], Awaitable[bool]]:
-        """Start the process that listens on the hosts of all servers; what is returned says whether it
-        does."""
+        """Start the process that listens on the hosts of all servers; return the question whether it does."""
         nodes = self.layout.network.node_of
         servers = self.layout.network.servers
         hosts = [(self.namespaces[server.name], address(nodes[server.name])) for server in servers]
@@ -197,41 +191,30 @@ class RunningNetwork:
         return listen
 
     async def _let_votes_pass(self) -> None:
-        """Wait until no vote of the authorities' own will fall into the run; the deadline moves by
-        this wait."""
+        """Wait until no vote of the authorities' own will fall into the run; the deadline moves by it."""
         due_s = wait_s(time.time(), len(self.layout.clients), self.layout.run.duration_ns / 1e9)
         if due_s:
             self.say(f"waiting {due_s:.0f} s, so that no vote but the first falls into the run")
             self.deadline += due_s
             await asyncio.sleep(due_s)
 
-    def _start_tor(self, place: Place, identities: Identities) -> None:
+    def _start_tor(self, place: Place) -> None:
         program = self.tors.of(place.name).program.resolve()
         if self.tors.is_arti(place.name):
-            self.layout.write_arti(place, identities)
+            self.layout.write_arti(place, self.identities)
             command: list[str | Path] = [program, "proxy", "-c", place.arti_config]
+            variables = ARTI_ENVIRONMENT
         else:
             known = self.tors.options(place.name)
-            if paths := paths_text(self.layout.run, identities, place.name, known):
+            if paths := paths_text(self.layout.run, self.identities, place.name, known):
                 place.paths.write_text(paths, encoding="utf-8")
-            text = self.layout.torrc(place, identities, known)
-            text += "".join(f"{line}\n" for line in self.lines_of(place))
-            place.torrc.write_text(text, encoding="utf-8")
+            place.torrc.write_text(self.layout.torrc(place, self.identities, known), encoding="utf-8")
             command = [program, "-f", place.torrc, "--defaults-torrc", place.folder / "no-defaults"]
             command.append("--ignore-missing-torrc")
+            variables = environment(self.layout.run.tor, known)
         self.children[place.name] = self.processes.start(
-            place.name, command, place.log, self.environment_of(place), self.namespaces[place.name]
+            place.name, command, place.log, variables, self.namespaces[place.name]
         )
-
-    def environment_of(self, place: Place) -> dict[str, str]:
-        """Variables that ``place`` gets beside this process's environment."""
-        if self.tors.is_arti(place.name):
-            return ARTI_ENVIRONMENT
-        return environment(self.layout.run.tor, self.tors.options(place.name))
-
-    def lines_of(self, place: Place) -> tuple[str, ...]:
-        """Lines of its torrc that only ``place`` has, after all others."""
-        return ()
 
     async def _control(self, place: Place) -> Control:
         if place.name not in self.controls:
@@ -293,14 +276,14 @@ class RunningNetwork:
         self.say("the relays fetch the consensus")
         await self._until(spread, lambda: f"the consensus has not come to {some_of(missing)}")
 
-    async def _start_clients(self, identities: Identities) -> None:
+    async def _start_clients(self) -> None:
         """Let clients into the network, a few at a time, with what an authority knows of it.
 
         The first tor and those that run Arti learn it over their links.
         """
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
         with_documents = [place for place in self.layout.clients if not self.tors.is_arti(place.name)][1:]
-        names = {fingerprint: name for name, fingerprint in identities.relays.items()}
+        names = {fingerprint: name for name, fingerprint in self.identities.relays.items()}
         self.say(f"starting {len(self.layout.clients)} clients")
 
         async def start(place: Place) -> None:
@@ -308,7 +291,7 @@ class RunningNetwork:
             async with turn:
                 if place in with_documents:
                     self._inform(place)
-                self._start_tor(place, identities)
+                self._start_tor(place)
                 knowing_us = await self._started(place)
                 if place not in with_documents:
                     self.ready_us[place.name] = knowing_us
@@ -317,25 +300,20 @@ class RunningNetwork:
                 if ready % 10 == 0 or ready == len(self.layout.clients):
                     self.say(f"{ready} of {len(self.layout.clients)} clients are ready")
 
-        starting = [asyncio.ensure_future(start(place)) for place in self.layout.clients]
-        try:
-            await asyncio.gather(*starting)
-        finally:
-            for task in starting:
-                task.cancel()
+        await all_of(start(place) for place in self.layout.clients)
 
     def _inform(self, place: Place) -> None:
         """Give ``place``, before its start, what an authority knows of the network."""
         for name in DIRECTORY_CACHES:
             shutil.copyfile(self.layout.authorities[0].data / name, place.data / name)
 
-    async def _start_services(self, identities: Identities) -> None:
+    async def _start_services(self) -> None:
         """Start the tor of each onion service, and wait until the relays have its descriptors."""
         actions: dict[str, Counter[str]] = {place.name: Counter() for place in self.layout.services}
         for place in self.layout.services:
             onion_keys(self.layout.network.seed, place.name).write(place.folder / ONION_FOLDER)
             self._inform(place)
-            self._start_tor(place, identities)
+            self._start_tor(place)
             control = await self._control(place)
             await control.listen({"HS_DESC": partial(_count, actions[place.name])})
 
@@ -347,11 +325,11 @@ class RunningNetwork:
 
         await self._until(uploaded, lambda: f"descriptors of onion services: {actions}")
 
-    async def _start_own_tors(self, identities: Identities) -> None:
+    async def _start_own_tors(self) -> None:
         """Start the tors of programs' own hosts, and wait until they can be used."""
         for place in self.layout.own_tors:
             self._inform(place)
-            self._start_tor(place, identities)
+            self._start_tor(place)
         await asyncio.gather(*(self._started(place) for place in self.layout.own_tors))
 
     async def _started(self, place: Place) -> int:
@@ -375,9 +353,8 @@ class RunningNetwork:
         return (knowing_ns - began_ns) // 1000
 
     def _require_consensus(self) -> None:
-        """Raise NotReady unless the consensus that clients start with is what it should be: it has the
-        network's relays, and the parameters that the user gave. Where a vote comes late, weights are
-        missing."""
+        """Raise NotReady unless the consensus that clients start with has the network's relays, and the
+        parameters that the user gave. Where a vote comes late, weights are missing."""
         layout = self.layout
         consensus = read_consensus(layout.authorities[0].data)
         try:
@@ -404,8 +381,7 @@ class RunningNetwork:
         return {name: parse_config(text) for name, text in zip(self.controls, texts, strict=True)}
 
     async def _rest(self) -> None:
-        """Wait until every relay is at rest: clients have made their first contacts and circuits and have all
-        descriptors."""
+        """Wait until every relay is at rest: clients have their first circuits and all descriptors."""
         self.say("waiting for the relays to come to rest")
         limit = time.monotonic() + REST_LIMIT_S
         while time.monotonic() < limit:

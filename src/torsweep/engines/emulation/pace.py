@@ -187,10 +187,10 @@ class Waiting:
 @dataclass
 class Pace:
     """Looks at processes each second. ``pids`` are those that have to be on time, by name; ``tally`` is where
-    the link emulator counts packets (:func:`read_tally`), or None."""
+    the link emulator counts packets (:func:`read_tally`)."""
 
     pids: Mapping[str, int]
-    tally: Path | None = None
+    tally: Path
     waiting: dict[str, Waiting] = field(default_factory=dict)
     packets: list[tuple[int, int]] = field(default_factory=list)
     began_ns: int = 0
@@ -243,24 +243,17 @@ class Pace:
         return busiest(self.before, process_times(PROC), seconds, run_pids)[:3]
 
     def refuse_when_late(self, folder: Path, whole_s: float) -> None:
-        """Raise FellBehind if the run so far, which will last ``whole_s``, fell behind real time.
-
-        Nothing is judged in the first :data:`JUDGED_FROM_S`.
-        """
+        """:meth:`refuse_late` for a run so far that will last ``whole_s``, after :data:`JUDGED_FROM_S`."""
         if JUDGED_FROM_S <= self.seen_s < whole_s:
             (packets, late), (packets_now, late_now) = self.packets[0], self.packets[-1]
             late_share = (late_now - late) / max(1, packets_now - packets)
-            self._refuse(folder, late_share, f" in the first {self.seen_s:.0f} of {whole_s:.0f} s")
+            self.refuse_late(folder, late_share, f" in the first {self.seen_s:.0f} of {whole_s:.0f} s")
 
-    def refuse_late(self, folder: Path, late_share: float) -> None:
-        """Raise FellBehind if the run, which has ended, fell behind real time.
+    def refuse_late(self, folder: Path, late_share: float, when: str = "") -> None:
+        """Leave the account in ``folder`` and raise FellBehind, where the run fell behind real time.
 
         ``late_share`` is the share of packets that were handed over more than a millisecond after their time.
         """
-        self._refuse(folder, late_share)
-
-    def _refuse(self, folder: Path, late_share: float, when: str = "") -> None:
-        """Leave the account in ``folder`` and raise FellBehind, where too much was late."""
         pace = self.document()
         delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
         delay_ms, name = max(delays, default=(0.0, ""))
@@ -290,12 +283,12 @@ NOTHING_BESIDE = (
 )
 
 
-def read_tally(file: Path | None) -> tuple[int, int]:
+def read_tally(file: Path) -> tuple[int, int]:
     """Packets that the link emulator has handed over so far, and those of them that were more than 1 ms late;
-    0 where it does not say. ``file`` holds the two counts (linkem/src/pump.rs)."""
+    0 before it says. ``file`` holds the two counts (linkem/src/pump.rs)."""
     content = b""
     with contextlib.suppress(OSError):
-        content = file.read_bytes() if file else b""
+        content = file.read_bytes()
     return _TALLY.unpack(content) if len(content) == _TALLY.size else (0, 0)
 
 

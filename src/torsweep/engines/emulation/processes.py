@@ -2,8 +2,7 @@
 
 In: command lines and files for what they print. Out: running processes, in the network namespaces of hosts.
 The kernel kills each child when the thread that started it is gone (PR_SET_PDEATHSIG), which covers a ``kill
--9`` of the engine; tor watches its owner by itself too. :func:`until`
-waits, with a limit, for what a network's start needs.
+-9`` of the engine; tor watches its owner by itself too.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from torsweep.engines.emulation.rights import CLONE_NEWNET
 from torsweep.errors import TorsweepError
@@ -200,6 +200,22 @@ def orderly_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+async def all_of(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do all of ``tasks``; when one fails or this is cancelled, the others are cancelled, too."""
+    running = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def sleep_until(moment_ns: int) -> None:
+    """Wait for this time of the monotonic clock."""
+    await asyncio.sleep(max(0, moment_ns - time.monotonic_ns()) / 1e9)
 
 
 STALLED_S = 150.0

@@ -10,11 +10,10 @@ import asyncio
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 
 from torsweep.engines.emulation.network import RunningNetwork
-from torsweep.engines.emulation.processes import Child, end
+from torsweep.engines.emulation.processes import Child, end, sleep_until
 from torsweep.engines.programs import CAPTURE_FILE, CAPTURED_BYTES, HostProgram, kept_files
 from torsweep.errors import ToolMissing, TorsweepError
 
@@ -47,7 +46,7 @@ class RunningPrograms:
     async def _one(self, program: HostProgram) -> None:
         does, folder = program.does, self.folder(program.host)
         folder.mkdir(parents=True, exist_ok=True)
-        await self._sleep_until(does.begin_ns)
+        await sleep_until(self.zero_ns + does.begin_ns)
         log, namespace = folder / f"{program.name}.log", self._running.namespaces[program.host]
         start = self._running.processes.start
         child = start(program.name, program.command, log, namespace=namespace, folder=folder)
@@ -55,7 +54,7 @@ class RunningPrograms:
         if does.ends:
             child.may_end.add(0)
         if does.until_ns is not None:
-            await self._sleep_until(does.until_ns)
+            await sleep_until(self.zero_ns + does.until_ns)
             self._running.processes.check()
             child.may_end.add(-signal.SIGTERM)
             end(child)
@@ -75,6 +74,3 @@ class RunningPrograms:
             child = self._children.get(program.name)
             if program.does.ends and (child is None or child.handle.poll() is None):
                 raise TorsweepError(f"{program.name}: had not ended by itself when the run ended")
-
-    async def _sleep_until(self, moment_ns: int) -> None:
-        await asyncio.sleep(max(0, self.zero_ns + moment_ns - time.monotonic_ns()) / 1e9)

@@ -104,34 +104,24 @@ CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
 
-@dataclass(frozen=True)
-class HostRights:
-    """``root``, ``user namespaces`` or ``neither``, and for the last why."""
-
-    way: str
-    problem: str = ""
-
-
-def host_rights(tun: Path = TUN) -> HostRights:
-    """How hosts can be made by this user on this machine."""
-    problem = _tun_problem(tun)
-    if problem:
-        return HostRights("neither", problem)
+def host_rights(tun: Path = TUN) -> str:
+    """How hosts can be made here: by ``root``, or by ``user namespaces``; ToolMissing, saying why, if by
+    neither."""
+    _require_tun(tun)
     if os.geteuid() == 0:
-        if may_unshare(CLONE_NEWNET):
-            return HostRights("root")
-        return HostRights(
-            "neither", "network namespaces are refused, to root too: a container may forbid them"
+        if not may_unshare(CLONE_NEWNET):
+            raise ToolMissing(
+                "emulation: network namespaces are refused, to root too: a container may forbid them"
+            )
+        return "root"
+    if not may_unshare(CLONE_NEWNET | CLONE_NEWUSER):
+        raise ToolMissing(
+            "emulation: network namespaces are refused to this user: run as root, or allow user namespaces"
+            " (kernel.unprivileged_userns_clone, user.max_user_namespaces, or AppArmor's restriction of them)"
         )
-    if may_unshare(CLONE_NEWNET | CLONE_NEWUSER):
-        if shutil.which(UNSHARE[0]) is None:
-            return HostRights("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
-        return HostRights("user namespaces")
-    return HostRights(
-        "neither",
-        "network namespaces are refused to this user: run as root, or allow user namespaces"
-        " (kernel.unprivileged_userns_clone, user.max_user_namespaces, or AppArmor's restriction of them)",
-    )
+    if shutil.which(UNSHARE[0]) is None:
+        raise ToolMissing(f"emulation: {UNSHARE[0]}: not on PATH; it is part of util-linux")
+    return "user namespaces"
 
 
 def become_able() -> None:
@@ -139,31 +129,27 @@ def become_able() -> None:
 
     Raises ToolMissing, saying why, when they cannot.
     """
-    if INSIDE in os.environ:
-        return
-    rights = host_rights()
-    if rights.way == "neither":
-        raise ToolMissing(f"emulation: {rights.problem}")
-    if rights.way == "user namespaces":
+    if INSIDE not in os.environ and host_rights() == "user namespaces":
         command = [*UNSHARE, sys.executable, "-m", "torsweep", *sys.argv[1:]]
         os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})
 
 
-def _tun_problem(tun: Path) -> str:
+def _require_tun(tun: Path) -> None:
     try:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
-        return f"{tun}: no such device: load the kernel's module tun, or give the container the device"
+        why = "no such device: load the kernel's module tun, or give the container the device"
     except PermissionError:
-        return f"{tun}: not open to this user: run as root, or `chmod 666 {tun}` as root"
+        why = f"not open to this user: run as root, or `chmod 666 {tun}` as root"
     except OSError as error:
-        return f"{tun}: cannot be opened: {error.strerror}"
-    return ""
+        why = f"cannot be opened: {error.strerror}"
+    else:
+        return
+    raise ToolMissing(f"emulation: {tun}: {why}")
 
 
 def may_unshare(flags: int) -> bool:
-    """Whether a process of this user may leave its namespaces; a child process tries it, because a process
-    cannot come back."""
+    """Whether a process of this user may leave its namespaces: a child tries it, as none can come back."""
     trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({flags}) != 0)"
     return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
 
@@ -197,7 +183,6 @@ BUSY_SHARE_OF_CORES = 0.7
 
 FILES_PER_HOST = 4
 """Open files of the engine and of the link emulator together."""
-
 
 LEAST_CORES = 2
 """A process that becomes busy finds a core of its run free; docs/emulation.md has what two runs on two cores

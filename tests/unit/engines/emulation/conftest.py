@@ -98,7 +98,8 @@ print("this is", option("Nickname") or "a client", flush=True)
 LINKEM = """
 import json, sys, time
 document = json.load(open(sys.argv[2]))
-print(json.dumps({"hosts": {host["name"]: "/proc/self/ns/net" for host in document["hosts"]}}), flush=True)
+hosts = {host["name"]: "/proc/self/ns/net" for host in document["hosts"]}
+print(json.dumps({"hosts": hosts, "tally": "/dev/null"}), flush=True)
 time.sleep(60)
 """
 

@@ -56,7 +56,7 @@ def running(*ended: bool) -> SimpleNamespace:
         identities=SimpleNamespace(relays={}),
         followers={},
         children={"relay1": SimpleNamespace(handle=SimpleNamespace(pid=os.getpid()))},
-        tally=None,
+        tally=Path("none"),
         meters={"relay1": Meter()},
         processes=SimpleNamespace(check=check),
         say=lambda line: None,
