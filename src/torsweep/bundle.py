@@ -215,7 +215,7 @@ def write_study_of(
         place = folder / file
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(source, Commit):
-            archive(source, place)
+            archive(source, place, f"tor-{source.commit}/")
         else:
             shutil.copyfile(find(source), place)
     return [what for document in documents.values() for what in document.missing]

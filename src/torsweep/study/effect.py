@@ -26,12 +26,7 @@ from torsweep.errors import InputError
 from torsweep.study.named_tor import ARTI, changed_defaults
 from torsweep.study.tor_change import UNCHANGED, TorChange
 from torsweep.study.venue import Tornets
-from torsweep.tor.torrc import (
-    CONGESTION_CONTROL,
-    consensus_parameters,
-    outranking_option,
-    stated_options,
-)
+from torsweep.tor.torrc import CONGESTION_CONTROL, OUTRANKED, consensus_parameters, stated_options
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class _World:
 
     def outranked(self, parameter: str) -> str:
         """The line of torrc in the networks that goes before the parameter; empty: none."""
-        option = outranking_option(parameter)
+        option = OUTRANKED.get(parameter)
         if option is None or self.tornets is None or option.lower() in self.stated["torrc"]:
             return ""
         found = (self.tornets.torrc(role, option) for role in get_args(Role))

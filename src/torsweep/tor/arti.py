@@ -6,9 +6,7 @@ its content, and a folder with ``bin/arti``, the log of the build and ``provenan
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import re
 import shutil
 import subprocess
@@ -16,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.tors import TorSource
-from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.program_output import PATIENCE_S, NoAnswer, ask
-from torsweep.provenance import machine, sha256_of_file
-from torsweep.storage import whole_directory, write_text
+from torsweep.errors import InputError, ToolMissing
+from torsweep.provenance import sha256_of_file
+from torsweep.storage import whole_directory
 from torsweep.storage.folders import TOR_BUILD_FOLDER
 from torsweep.tor import ARTI_PREFIX
-from torsweep.tor.compile import run_step, say
+from torsweep.tor.builds import AS_IT_IS, write_facts
+from torsweep.tor.compile import log_kept, run_step, say
+from torsweep.tor.program import version_of_program
 from torsweep.tor.repository import Commit, export, file_of, find_commit, is_repository
 
 TRIED = "2.7.0"
@@ -74,15 +73,7 @@ def find_arti_commit(repository: Path, revision: str) -> Commit:
 
 def ask_arti_version(program: Path) -> str:
     """The version that ``program`` answers with; InputError when it is no Arti that runs here."""
-    try:
-        answer = ask([program.resolve(), "--version"], PATIENCE_S)
-    except NoAnswer as why:
-        raise InputError(str(why), file=program) from None
-    version = re.search(r"^arti (\d[\w.+-]*)", answer.stdout, re.IGNORECASE)
-    if answer.returncode or version is None:
-        words = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
-        raise InputError(f"is no Arti; its answer to --version is: {words}", file=program)
-    return version[1]
+    return version_of_program(program, "arti ", "is no Arti")[0]
 
 
 def require_rust() -> str:
@@ -156,42 +147,19 @@ def build_arti(
             export(commit, staging / "source")
             facts |= {"source_commit": commit.commit, "source_tree": commit.tree}
             words = ["--path", str((staging / "source" / CARGO_MANIFEST).parent.resolve())]
-        log = staging / "build.log"
-        _install(words, staging, log, jobs, failed)
-        made = staging / "root/bin/arti"
+        log, root, target = (staging.resolve() / name for name in ("build.log", "root", "target"))
+        command = ["cargo", "install", *words, "--locked", *FEATURES, "--no-track", "--force"]
+        command += ["--jobs", str(jobs), "--root", str(root), "--target-dir", str(target)]
+        say("compiling Arti (12 minutes of processor time)")
+        with log_kept(log, failed):
+            run_step(command, staging, log, "cargo of Arti")
+        made = root / "bin/arti"
         subprocess.run(["strip", str(made)], capture_output=True, check=False)
         return _keep(made, ask_arti_version(made), key, facts, out, log)
     finally:
         for name in ("source", "target", "root"):
             shutil.rmtree(staging / name, ignore_errors=True)
         (staging / "build.log").unlink(missing_ok=True)
-
-
-def _install(words: list[str], staging: Path, log: Path, jobs: int, failed: Path) -> None:
-    say("compiling Arti (12 minutes of processor time)")
-    command = [
-        "cargo",
-        "install",
-        *words,
-        "--locked",
-        *FEATURES,
-        "--jobs",
-        str(jobs),
-        "--no-track",
-        "--force",
-    ]
-    places = [
-        "--root",
-        str((staging / "root").resolve()),
-        "--target-dir",
-        str((staging / "target").resolve()),
-    ]
-    try:
-        run_step([*command, *places], staging, log, "cargo of Arti")
-    except TorsweepError as error:
-        with contextlib.suppress(OSError):
-            shutil.copyfile(log, failed)
-        raise type(error)(f"{error}; log: {failed}") from None
 
 
 def _keep(
@@ -201,18 +169,10 @@ def _keep(
     folder = out / f"{ARTI_PREFIX}{version}-{key}"
     with whole_directory(folder, TOR_BUILD_FOLDER) as place:
         (place / "bin").mkdir()
-        kept = place / "bin/arti"
-        shutil.copy2(program, kept)
+        shutil.copy2(program, place / "bin/arti")
         if log is not None:
             shutil.copyfile(log, place / log.name)
-        provenance = {
-            "version": f"{ARTI_PREFIX}{version}",
-            "source_verified_by": "cargo, by the lock file"
-            if log is not None
-            else "nothing: a program, taken as it is",
-            **facts,
-            "program_sha256": sha256_of_file(kept),
-            "machine": dict(machine()),
-        }
-        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+        verified_by = AS_IT_IS if log is None else "cargo, by the lock file"
+        facts = {**facts, "version": f"{ARTI_PREFIX}{version}", "source_verified_by": verified_by}
+        write_facts(place, facts)
     return folder

@@ -3,14 +3,11 @@
 In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder ``VERSION-KEY`` with
 ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together.
 A marker beside it names the build by the key that the pipeline knows it by. The key, which is in run.json
-and engine versions too, depends on the content of source and patches and on the configure options, and not on
-where the source is.
+and engine versions too, depends on the content of source and patches and on the configure options.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 import shutil
 import subprocess
@@ -22,12 +19,13 @@ from typing import Any
 
 from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError, TorsweepError
-from torsweep.provenance import machine, sha256_of_file
+from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOOLS_FOLDER, TOR_BUILD_FOLDER, folder_claimed, own_folder
 from torsweep.tor import TOOLS
 from torsweep.tor.arti import arti_content, build_arti, require_rust
 from torsweep.tor.builds import (
+    AS_IT_IS,
     FROM_DEBIAN,
     STAMP,
     BuiltTor,
@@ -37,8 +35,9 @@ from torsweep.tor.builds import (
     read_build,
     standing_build,
     stock_marker,
+    write_facts,
 )
-from torsweep.tor.compile import check_requirements, compile_tor, configure
+from torsweep.tor.compile import check_requirements, compile_tor, configure, log_kept
 from torsweep.tor.program import ask_version, gencert_beside, modules_of
 from torsweep.tor.release import (
     Release,
@@ -99,8 +98,7 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
         # A folder for downloads is of no use where a path is given.
         release = find_release(tor.path, downloads or Path(), tor.sha256)
     content = release.identity if release is not None else FROM_DEBIAN
-    flags = tuple(configure_flags(tests=False))
-    return Recipe(content, release, project, patches, flags)
+    return Recipe(content, release, project, patches, tuple(configure_flags()))
 
 
 @cache
@@ -145,7 +143,6 @@ MODULES = ("relay", "dirauth")
 """The modules of tor that processes of a private network use."""
 BUILDING = "building"
 """The folder of the source trees that are being built, one for each key."""
-SOURCE_TREE = "source"
 
 
 def build_tor(
@@ -219,7 +216,7 @@ def _build_with(key: str, out: Path) -> BuiltTor | None:
 def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: Path) -> Path:
     """Build the release of ``recipe``, whose lock is held; return the folder of the build."""
     assert recipe.release is not None
-    tree = out / BUILDING / recipe.key / SOURCE_TREE
+    tree = out / BUILDING / recipe.key / "source"
     _remove_staged(tree)
     try:
         version = unpack(recipe.release, tree)
@@ -248,29 +245,18 @@ def _build_into(
 ) -> None:
     with whole_directory(folder, TOR_BUILD_FOLDER) as place:
         build, log = place / "build", place / "build.log"
-        try:
-            flags = configure(tree, build, log, tests=False)
+        # The folder goes away with an exception; the log is what tells why.
+        with log_kept(log, failed):
+            flags = configure(tree, build, log)
             compile_tor(build, log, list(BUILT_PROGRAMS.values()), jobs)
-        except TorsweepError as error:
-            # The folder goes away with the exception; the log is what tells why, if there is room for it.
-            with contextlib.suppress(OSError):
-                shutil.copyfile(log, failed)
-            raise type(error)(f"{error}; log: {failed}") if failed.is_file() else error from None
         (place / "bin").mkdir()
         for name, made in BUILT_PROGRAMS.items():
             subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
             shutil.copy2(build / made, place / "bin" / name)
         shutil.rmtree(build)
-        provenance = {
-            "version": version,
-            **release.facts,
-            **_patch_facts(recipe),
-            "program_sha256": sha256_of_file(place / "bin" / "tor"),
-            "libraries": _libraries(place / "bin" / "tor"),
-            "configure": flags,
-            "machine": dict(machine()),
-        }
-        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+        libraries = _libraries(place / "bin" / "tor")
+        facts = {**release.facts, **_patch_facts(recipe), "libraries": libraries, "configure": flags}
+        write_facts(place, {"version": version, **facts})
 
 
 def _libraries(program: Path) -> dict[str, str]:
@@ -284,11 +270,10 @@ def _libraries(program: Path) -> dict[str, str]:
 def _patch_facts(recipe: Recipe) -> dict[str, Any]:
     """Facts on a build's patches, for its provenance; empty without patches."""
     facts: dict[str, Any] = {}
-    names = {
-        "series_sha256": ("patches", recipe.series),
-        "user_patches_sha256": ("user_patches", recipe.patches),
-    }
-    for key, (listed, series) in names.items():
+    for key, listed, series in (
+        ("series_sha256", "patches", recipe.series),
+        ("user_patches_sha256", "user_patches", recipe.patches),
+    ):
         if series.sha256:
             facts[key] = series.sha256
             facts[listed] = {patch.name: sha256_of_file(patch) for patch in series.patches}
@@ -315,16 +300,14 @@ def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
         if sha256_of_file(place / "bin" / "tor") != recipe.content:
             raise InputError("has changed while it was copied; give the same command again", file=program)
         shutil.copy2(gencert, place / "bin" / "tor-gencert")
-        provenance = {
+        facts = {
             "version": answer.version,
             "source": program.name,
             "source_sha256": recipe.content,
-            "source_verified_by": "nothing: a program, taken as it is",
-            "program_sha256": sha256_of_file(place / "bin" / "tor"),
+            "source_verified_by": AS_IT_IS,
             "gencert_sha256": sha256_of_file(place / "bin" / "tor-gencert"),
             "libraries": answer.libraries,
             "configure": [],
-            "machine": dict(machine()),
         }
-        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+        write_facts(place, facts)
     return folder

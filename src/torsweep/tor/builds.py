@@ -7,35 +7,34 @@ In: the folder of builds, with markers: files that name a build. Out: :class:`Bu
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.errors import InputError, ToolMissing
 from torsweep.formats.files import read_json
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
+from torsweep.storage import write_text
 from torsweep.tor import TOOLS, is_arti
 from torsweep.tor.series import read_series
 
 STAMP = "build of tor:"
 """How a stamp begins, a file that names a build."""
+
 FROM_DEBIAN = "Debian's source package"
 """Stands for the content of Debian's source in a key: it may not have been fetched when the key is needed."""
-WITHOUT = (
-    "asciidoc",
-    "manpage",
-    "html-manual",
-    "lzma",
-    "zstd",
-    "systemd",
-    "seccomp",
-)
+
+AS_IT_IS = "nothing: a program, taken as it is"
+"""What the source of a program was verified by."""
+
+WITHOUT = ("asciidoc", "manpage", "html-manual", "lzma", "zstd", "systemd", "seccomp")
 """Parts of tor that no experiment needs, each with a dependency of its own."""
 
 
-def configure_flags(*, tests: bool) -> list[str]:
+def configure_flags(*, tests: bool = False) -> list[str]:
     """The options that configure is given."""
     return [*(f"--disable-{part}" for part in WITHOUT), *([] if tests else ["--disable-unittests"])]
 
@@ -53,7 +52,7 @@ def marker_name(key: str) -> str:
 
 def stock_marker() -> str:
     """The marker of Debian's tor with the project's series as it is now, and today's options of configure."""
-    return marker_name(build_key(FROM_DEBIAN, read_series().sha256, configure_flags(tests=False)))
+    return marker_name(build_key(FROM_DEBIAN, read_series().sha256, configure_flags()))
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def standing_build(marker: Path) -> BuiltTor | None:
 def read_build(folder: Path) -> BuiltTor | None:
     """The complete build in ``folder``: it has its provenance, and its name and program are as described."""
     try:
-        provenance = read_json(folder / "provenance.json")
+        provenance = read_json(folder / PROVENANCE_FILE)
         built = BuiltTor(folder, provenance)
         whole = (
             built.version == folder.name
@@ -162,3 +161,10 @@ def read_build(folder: Path) -> BuiltTor | None:
     except (InputError, OSError, KeyError):
         return None
     return built if whole else None
+
+
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write the provenance of the build in ``folder``: ``facts``, its program's checksum and this machine."""
+    program = BuiltTor(folder, dict(facts)).program
+    document = {**facts, "program_sha256": sha256_of_file(program), "machine": dict(machine())}
+    write_text(folder / PROVENANCE_FILE, json.dumps(document, indent=1, sort_keys=True) + "\n")

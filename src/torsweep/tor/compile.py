@@ -6,6 +6,7 @@ what is done on standard error. A ToolMissing names Debian's packages.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def can_build() -> bool:
     return False
 
 
-def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
+def configure(tree: Path, build: Path, log: Path, *, tests: bool = False) -> list[str]:
     """Configure the source ``tree`` in ``build``; return the flags. TorsweepError when it fails."""
     flags = configure_flags(tests=tests)
     build.mkdir(parents=True)
@@ -114,6 +115,17 @@ def run_step(command: list[str], folder: Path, log: Path, what: str) -> None:
         for line in lines:
             say(f"  {line}")
         raise TorsweepError(f"{what} failed: {lines[0]}")
+
+
+@contextlib.contextmanager
+def log_kept(log: Path, failed: Path) -> Iterator[None]:
+    """Where the block raises TorsweepError, copy ``log`` to ``failed``, if there is room, and name it."""
+    try:
+        yield
+    except TorsweepError as error:
+        with contextlib.suppress(OSError):
+            shutil.copyfile(log, failed)
+        raise type(error)(f"{error}; log: {failed}") if failed.is_file() else error from None
 
 
 _WRONG = re.compile(r"No space left on device|\berror: |undefined reference")

@@ -51,17 +51,25 @@ class TorVersion:
 
 def ask_version(program: Path) -> TorVersion:
     """The answer of ``program`` to ``--version``; InputError if it is not a tor, or does not run here."""
+    version, answer = version_of_program(program, "Tor version ", "does not run here as tor")
+    named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer)
+    return TorVersion(version.rstrip("."), {name: number.rstrip(".") for name, number in named})
+
+
+def version_of_program(program: Path, before: str, problem: str) -> tuple[str, str]:
+    """The version after ``before`` in the answer of ``program`` to ``--version``, and the whole answer.
+
+    Raises InputError, with ``problem`` where it answers something else.
+    """
     try:
         answer = ask([program.resolve(), "--version"], PATIENCE_S)
     except NoAnswer as why:
-        accepted = "a tor built for this machine"
-        raise InputError(str(why), file=program, accepted=accepted) from None
-    version = re.search(r"^Tor version (\d[\w.+-]*)", answer.stdout, re.MULTILINE)
+        raise InputError(str(why), file=program, accepted="a program built for this machine") from None
+    version = re.search(rf"^{before}(\d[\w.+-]*)", answer.stdout, re.MULTILINE | re.IGNORECASE)
     if answer.returncode or version is None:
         words = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
-        raise InputError(f"does not run here as tor; its answer to --version is: {words}", file=program)
-    named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
-    return TorVersion(version[1].rstrip("."), {name: number.rstrip(".") for name, number in named})
+        raise InputError(f"{problem}; its answer to --version is: {words}", file=program)
+    return version[1], answer.stdout
 
 
 def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:

@@ -133,20 +133,18 @@ def export(commit: Commit, target: Path) -> None:
     """
     tarball = target.with_name(f"{target.name}.tar")
     tarball.unlink(missing_ok=True)
-    words = ("archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit)
-    answer = _git(commit.repository, *words)
-    if answer.returncode:
-        raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")
+    archive(commit, tarball)
     unpack_tarball(tarball, target)
     tarball.unlink()
 
 
-def archive(commit: Commit, tarball: Path) -> None:
-    """Write the files of ``commit`` to ``tarball`` (.tar.gz), in a folder of its name; TorsweepError when git
-    fails."""
-    folder = f"--prefix=tor-{commit.commit}/"
-    words = ("archive", "--format=tar.gz", folder, f"--output={tarball.resolve()}", commit.commit)
-    answer = _git(commit.repository, *words)
+def archive(commit: Commit, tarball: Path, folder: str = "") -> None:
+    """Write the files of ``commit`` to ``tarball`` (.tar or .tar.gz), in a ``folder`` such as ``tor/``.
+
+    Raises TorsweepError when git fails.
+    """
+    words = (f"--prefix={folder}", f"--output={tarball.resolve()}", commit.commit)
+    answer = _git(commit.repository, "archive", *words)
     if answer.returncode:
         raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")
 

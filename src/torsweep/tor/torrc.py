@@ -63,7 +63,7 @@ REFILL_PHASE = "TokenBucketRefillPhase"
 MARK_OF_SERIES = "TokenBucketRefillMode"
 """tor lists no variables of the environment: a build that knows this option reads those of the series too."""
 
-_OUTRANKED = {
+OUTRANKED = {
     **{
         parameter.name: option.name
         for knob in KNOBS.values()
@@ -77,14 +77,7 @@ _OUTRANKED = {
     "DoSConnectionEnabled": "DoSConnectionEnabled",
     "DoSStreamCreationEnabled": "DoSStreamCreationEnabled",
 }
-"""Consensus parameter → the option that goes before it in tor, and is left out where the user gives the
-parameter."""
-
-
-def outranking_option(parameter: str) -> str | None:
-    """The option of a torrc that goes before ``parameter`` of the consensus; None without one."""
-    return _OUTRANKED.get(parameter)
-
+"""Consensus parameter → the option that goes before it in tor, left out where a user gives the parameter."""
 
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
@@ -160,7 +153,7 @@ def torrc(
     )
     knobs = [f"{option} {value}" for option, value in knob_options(role, settings, relay).items()]
     lines = [*text.splitlines(), "", "# The knobs and the era.", *knobs]
-    outranking = set(filter(None, map(outranking_option, user_parameters)))
+    outranking = {OUTRANKED[name] for name in user_parameters if name in OUTRANKED}
     kept = [line for line in lines if _is_for(line, known, outranking)]
     return "\n".join([*kept, *extra, ""])
 

@@ -30,7 +30,7 @@ from torsweep.tor.compile import check_requirements, first_error
 from torsweep.tor.series import Series, read_series
 
 ROOT = Path(__file__).parents[3]
-KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags(tests=False))
+KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags())
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def built(tmp_path: Path, series: Series) -> Path:
     (folder / "bin" / "tor-gencert").write_text("")
     facts = {"version": "0.4.9.11", "source": "tor_0.4.9.11.orig.tar.gz", "source_sha256": "0" * 64}
     facts |= {"series_sha256": series.sha256, "program_sha256": sha256_of_file(folder / "bin" / "tor")}
-    facts["configure"] = configure_flags(tests=False)
+    facts["configure"] = configure_flags()
     (folder / "provenance.json").write_text(json.dumps(facts))
-    key = build_key(FROM_DEBIAN, series.sha256, configure_flags(tests=False))
+    key = build_key(FROM_DEBIAN, series.sha256, configure_flags())
     (tmp_path / "tools" / f"built-{key}").write_text(f"{STAMP} {folder.name}\n")
     return tmp_path / "tools"
 
@@ -95,7 +95,7 @@ def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tarbal
 @pytest.mark.parametrize(
     ("part", "other"),
     [
-        ("configure_flags", lambda *, tests: ["--enable-other"]),
+        ("configure_flags", lambda: ["--enable-other"]),
         ("read_series", lambda: Series(read_series().patches[:1], "1" * 64)),
     ],
 )

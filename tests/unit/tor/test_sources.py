@@ -62,7 +62,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A stand-in for configure and make whose tor prints its own source; the trees that it was given."""
     trees: list[Path] = []
 
-    def configure(tree: Path, built: Path, log: Path, *, tests: bool) -> list[str]:
+    def configure(tree: Path, built: Path, log: Path) -> list[str]:
         trees.append(tree)
         built.mkdir(parents=True)
         text = (tree / "src" / "clock.c").read_text()
@@ -74,7 +74,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         for name in build.BUILT_PROGRAMS.values():
             program = built / name
             executable(program, f"#!/bin/sh\necho 'Tor version 0.4.8.2-dev.'\nexit\n{text}")
-        return compiling.configure_flags(tests=tests)
+        return compiling.configure_flags()
 
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     monkeypatch.setattr(build, "configure", configure)
@@ -311,7 +311,7 @@ def test_a_program_that_cannot_be_an_authority_is_refused(tmp_path):
 def test_a_program_of_another_machine_or_none_is_refused(tmp_path):
     foreign = tmp_path / "tor"
     foreign.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00" + bytes(200))
-    with pytest.raises(InputError, match="does not start: Permission denied; accepted: a tor built for"):
+    with pytest.raises(InputError, match="does not start: Permission denied; accepted: a program built for"):
         build_tor(TorSource(program=foreign), tmp_path / "tools")
     foreign.chmod(0o755)
     with pytest.raises(InputError, match="does not start: Exec format error"):
