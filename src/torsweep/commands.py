@@ -144,7 +144,7 @@ def doctor_command(
         raise InputError("no such engine", key="--engine", value=engine, accepted=", ".join(REQUIRED))
     diagnosis = diagnose([engine] if engine is not None else list(REQUIRED))
     diagnosis.show(Console())
-    raise typer.Exit(0 if any(outlook.can_run for outlook in diagnosis.outlooks) else 3)
+    raise typer.Exit(0 if not all(outlook.problems for outlook in diagnosis.outlooks) else 3)
 
 
 if TYPE_CHECKING:
@@ -284,26 +284,12 @@ def prepare_command(
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
 
-SourceOption = Annotated[
-    Path | None,
-    typer.Option(help="Tarball of tor's source; Debian's source package when left out."),
-]
-Checksum = Annotated[
-    str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")
-]
-ToolsFolder = Annotated[
-    Path, typer.Option(parser=OutputFolder(TOOLS_FOLDER), help="Folder that builds are kept in.")
-]
-Stamp = Annotated[
-    Path | None,
-    typer.Option(help="File to name the build in; the build that is taken by default stays as it is."),
-]
-Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
-
 
 @tor_app.command("build")
 def build_command(
-    source: SourceOption = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Tarball of tor's source; Debian's source package when left out.")
+    ] = None,
     git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
     program: Annotated[Path | None, typer.Option(help="A program tor, instead of a source.")] = None,
@@ -315,10 +301,17 @@ def build_command(
         typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
     ] = None,
     patch: Annotated[list[Path] | None, typer.Option(help="A patch on top; may be repeated.")] = None,
-    out: ToolsFolder = TOOLS,
-    jobs: Jobs = 1,
-    sha256: Checksum = None,
-    stamp: Stamp = None,
+    out: Annotated[
+        Path, typer.Option(parser=OutputFolder(TOOLS_FOLDER), help="Folder that builds are kept in.")
+    ] = TOOLS,
+    jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 1,
+    sha256: Annotated[
+        str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")
+    ] = None,
+    stamp: Annotated[
+        Path | None,
+        typer.Option(help="File to name the build in; the build that is taken by default stays as it is."),
+    ] = None,
 ) -> None:
     """Fetch, verify, patch and build tor; nothing is done when that build is there."""
     from torsweep.config.reading import validate

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -34,27 +33,15 @@ REQUIRED = {name: required_tools(engine) for name, engine in ENGINES.items()}
 """The tools without which an engine cannot run."""
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """Something that a demand exceeds: its name, what there is, what is needed, and how to get more."""
+def shortfalls(demand: Demand, machine: Machine) -> list[tuple[str, str, str]]:
+    """What ``demand`` needs more of than ``machine`` has, what there is, and how to get more, in words.
 
-    name: str
-    has: int
-    needs: int
-    remedy: str
-
-    def amount(self, value: int) -> str:
-        """``value`` with what it counts, such as "5 cores" or "6.3 GiB of memory"."""
-        thing = self.name.removeprefix("bytes ")
-        return f"{value:,} {thing}" if thing == self.name else f"{_gib(value)} {thing}"
-
-
-def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
-    """The resources that ``machine`` lacks; unknown limits are passed over."""
+    Unknown limits are passed over.
+    """
     limits = (
-        ("bytes of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
+        ("of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
         (
-            "bytes of /dev/shm",
+            "of /dev/shm",
             machine.shared_memory_free_bytes,
             demand.shared_memory_bytes,
             "mount it larger, in a container with --shm-size",
@@ -64,10 +51,15 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
         ("cores", machine.cores, demand.cores, "real time needs them: a smaller network, or cellsim"),
     )
     return [
-        Shortfall(name, has, needs, remedy)
-        for name, has, needs, remedy in limits
+        (_amount(needs, thing), _amount(has, thing), remedy)
+        for thing, has, needs, remedy in limits
         if has is not None and needs > has
     ]
+
+
+def _amount(value: int, thing: str) -> str:
+    """``value`` with what it counts, such as "5 cores" or "6.3 GiB of memory"."""
+    return f"{_gib(value)} {thing}" if thing.startswith("of ") else f"{value:,} {thing}"
 
 
 @dataclass(frozen=True)
@@ -78,28 +70,20 @@ class Outlook:
     running, empty where nothing does. ``trial`` is what a trial shows of this machine and no version tells.
     """
 
-    engine: str
+    engine: Engine
     problems: tuple[str, ...]
     networks: Mapping[str, str]
     trial: str
 
-    @property
-    def can_run(self) -> bool:
-        """Whether anything can be run at all."""
-        return not self.problems
 
-
-def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
-    """Which of ``networks`` the ``engine`` could run on ``machine``."""
-    shortfalls_of = {}
-    for name, network in networks.items():
-        lacking = shortfalls(find_engine(engine).demand(network), machine)
-        shortfalls_of[name] = "; ".join(
-            f"{short.amount(short.needs)} needed, {short.amount(short.has)} here; {short.remedy}"
-            for short in lacking
-        )
-    problems_here = tuple(str(problem) for problem in problems(find_engine(engine)))
-    return Outlook(engine, problems_here, shortfalls_of, _trial(find_engine(engine)))
+def outlook(name: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
+    """Which of ``networks`` the engine called ``name`` could run on ``machine``."""
+    engine = find_engine(name)
+    lacking = {}
+    for each, network in networks.items():
+        short = shortfalls(engine.demand(network), machine)
+        lacking[each] = "; ".join(f"{needs} needed, {has} here; {remedy}" for needs, has, remedy in short)
+    return Outlook(engine, tuple(map(str, problems(engine))), lacking, _trial(engine))
 
 
 def _trial(engine: Engine) -> str:
@@ -130,11 +114,6 @@ class ToolState:
     tool: Tool | None
     problem: str
 
-    @property
-    def needed_by(self) -> list[str]:
-        """The engines that cannot run without it."""
-        return [engine for engine, names in REQUIRED.items() if self.name in names]
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -150,17 +129,16 @@ class Diagnosis:
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         for outlook in self.outlooks:
-            engine = find_engine(outlook.engine)
-            tried = f"tried here: {outlook.trial}" if outlook.trial else ""
+            engine, tried = outlook.engine, f"tried here: {outlook.trial}" if outlook.trial else ""
             for text in filter(None, (engine.caution, engine.note, tried)):
-                console.print(Text(f"{outlook.engine}: {text}"), soft_wrap=True)
+                console.print(Text(f"{engine.name}: {text}"), soft_wrap=True)
         console.print("engine=auto takes the first of an experiment's engines that can run", soft_wrap=True)
         problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
         for outlook in self.outlooks:
+            lacking = [f"network {name}: {text}" for name, text in outlook.networks.items() if text]
             # The smallest network that does not fit is enough: larger ones lack as much and more.
-            lacking = ((name, text) for name, text in outlook.networks.items() if text)
-            problems += [f"{outlook.engine}, network {name}: {text}" for name, text in islice(lacking, 1)]
+            problems += [f"{outlook.engine.name}, {text}" for text in lacking[:1]]
         for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
             console.print(Text(f"- {problem}"), soft_wrap=True)
 
@@ -200,7 +178,8 @@ def _tool_table(tools: Sequence[ToolState]) -> Table:
         version = "missing" if tool is None else tool.version or "unknown"
         least = f"≥ {kind.least_text}" if kind.least else "any"
         path = _shown(tool.path) if tool is not None else "–"
-        return state.name, _coloured(version, not state.problem), least, ", ".join(state.needed_by), path
+        needed_by = ", ".join(engine for engine, names in REQUIRED.items() if state.name in names)
+        return state.name, _coloured(version, not state.problem), least, needed_by, path
 
     return _table(("tool", "version", "needed", "for", "path"), map(row, tools))
 
@@ -223,10 +202,10 @@ def _machine_table(machine: Machine) -> Table:
 
 def _engine_table(outlooks: Sequence[Outlook]) -> Table:
     def row(outlook: Outlook) -> tuple[str | Text, ...]:
-        if not outlook.can_run:
-            return outlook.engine, _coloured("no", False), "–"
+        if outlook.problems:
+            return outlook.engine.name, _coloured("no", False), "–"
         fitting = ", ".join(name for name, lacking in outlook.networks.items() if not lacking)
-        return outlook.engine, _coloured("yes", True), fitting
+        return outlook.engine.name, _coloured("yes", True), fitting
 
     return _table(("engine", "can run", "configurations that fit"), map(row, outlooks))
 

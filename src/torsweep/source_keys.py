@@ -48,11 +48,10 @@ def _executed(source: bytes) -> bytes:
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    match statement:
+        case ast.Expr(ast.Constant(str())):
+            return True
+    return False
 
 
 @functools.cache
@@ -102,17 +101,10 @@ def _loaded(name: str, file: Path) -> tuple[str, ...]:
 def _data(tree: ast.AST) -> Iterator[str]:
     """The files and folders that a module names by ``Path(__file__).with_name(NAME)``."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _is_beside(node.func):
-            yield from (
-                word.value
-                for word in node.args
-                if isinstance(word, ast.Constant) and isinstance(word.value, str)
-            )
-
-
-def _is_beside(function: ast.expr) -> bool:
-    named = isinstance(function, ast.Attribute) and function.attr == "with_name"
-    return named and ast.unparse(function) == "Path(__file__).with_name"
+        match node:
+            case ast.Call(ast.Attribute(attr="with_name") as function, [ast.Constant(str(name))]):
+                if ast.unparse(function) == "Path(__file__).with_name":
+                    yield name
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

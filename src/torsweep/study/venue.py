@@ -103,8 +103,8 @@ def installed_kind(engine: str) -> str:
 
 def _too_large(engine: str, name: str, network: NetworkConfig, machine: Machine) -> str:
     """The resources that this machine lacks, in words; empty if the network fits."""
-    for short in shortfalls(find_engine(engine).demand(network), machine):
-        return f"{name} needs {short.amount(short.needs)}, and there are {short.amount(short.has)}"
+    for needs, has, _ in shortfalls(find_engine(engine).demand(network), machine):
+        return f"{name} needs {needs}, and there are {has}"
     return ""
 
 
