@@ -47,17 +47,14 @@ from torsweep.tor.release import (
     require_version,
     unpack,
 )
-from torsweep.tor.series import SERIES, Series, apply_series, patches_of_user, read_series
+from torsweep.tor.series import Series, apply_series, patches_of_user, read_series
 
 NO_PATCHES = Series((), "")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The ingredients of a build: a release with the project's series and the user's patches, or a program.
-
-    The patches of ``series`` or of ``patches`` may be none. A program is taken as it is.
-    """
+    """The ingredients of a build: a release, the project's ``series`` and the user's ``patches``, if any."""
 
     content: str
     release: Release | None
@@ -71,12 +68,12 @@ class Recipe:
         return build_key(self.content, self.series.sha256, self.flags, self.patches.sha256)
 
 
-def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SERIES) -> Recipe:
+def read_recipe(tor: TorSource, downloads: Path | None = None) -> Recipe:
     """The recipe of ``tor`` from its files as they are now.
 
-    Debian's package is fetched into ``downloads``; without that folder it is only named. ``series`` is the
-    folder of the project's patches. Raises InputError when a path, a revision or a checksum is not what
-    ``tor`` says, or a tree has changes that are not committed; ValueError when ``tor`` names other tors.
+    Debian's package is fetched into ``downloads``; without that folder it is only named. Raises InputError
+    when a path, a revision or a checksum is not what ``tor`` says, or a tree has changes that are not
+    committed; ValueError when ``tor`` names other tors.
     """
     if tor.named:
         raise ValueError(f"{tor.kind} names other tors, so there is nothing to build")
@@ -87,14 +84,12 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
         if not tor.program.is_file():
             raise InputError("no such file", file=tor.program, accepted="a program tor")
         return Recipe(sha256_of_file(tor.program), None, NO_PATCHES, NO_PATCHES, ())
-    project = read_series(series) if tor.series == "project" else NO_PATCHES
+    project = read_series() if tor.series == "project" else NO_PATCHES
     patches = patches_of_user(tor.patches)
-    release: Release | None
+    release = None
     if tor.git is not None:
         release = find_commit_release(tor.git, tor.revision, tor.series)
-    elif tor.path is None and downloads is None:
-        release = None
-    else:
+    elif tor.path is not None or downloads is not None:
         # A folder for downloads is of no use where a path is given.
         release = find_release(tor.path, downloads or Path(), tor.sha256)
     content = release.identity if release is not None else FROM_DEBIAN
@@ -102,13 +97,13 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
 
 
 @cache
-def planned_key(tor: TorSource, series: Path = SERIES) -> str:
+def planned_key(tor: TorSource) -> str:
     """The key that the pipeline knows the build of ``tor`` by: 12 hexadecimal digits.
 
     For Debian's source package, which may not have been fetched yet, it stands for whichever release of it
     is there. Errors are those of :func:`read_recipe`.
     """
-    return read_recipe(tor, series=series).key
+    return read_recipe(tor).key
 
 
 def require_planned(tor: TorSource, stamp: Path, recipe: Recipe | None = None) -> None:

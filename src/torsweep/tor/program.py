@@ -72,7 +72,7 @@ def version_of_program(program: Path, before: str, problem: str) -> tuple[str, s
     return version[1], answer.stdout
 
 
-def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:
+def gencert_beside(program: Path, others: Sequence[Path]) -> Path:
     """The tor-gencert for ``program``: beside it, in its build tree, of ``others``, or on PATH.
 
     One of another version will do: it only makes certificates of keys. Raises ToolMissing without any.

@@ -47,8 +47,8 @@ def tarball(tree: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def series_folder(tmp_path: Path) -> Path:
     """A series of the one patch."""
-    folder = tmp_path / "patches"
-    folder.mkdir()
+    folder = tmp_path / "patches/tor"
+    folder.mkdir(parents=True)
     (folder / "series").write_text("# in order\nclock.patch\n")
     (folder / "clock.patch").write_text(PATCH)
     return folder

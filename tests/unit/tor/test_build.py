@@ -15,7 +15,7 @@ from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.tor import builds
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_tor, planned_key
+from torsweep.tor.build import build_tor, planned_key, read_recipe
 from torsweep.tor.builds import (
     FROM_DEBIAN,
     STAMP,
@@ -76,20 +76,22 @@ def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path, monkeypatc
         read_stamp(tmp_path / "stamp")
 
 
-def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tarball, tmp_path, series_folder):
-    planned_key.cache_clear()
-    key = planned_key(TorSource(source=str(tarball)), series_folder)
-    elsewhere = shutil.copy(tarball, tmp_path / "elsewhere.tar.gz")
-    assert planned_key(TorSource(source=str(elsewhere)), series_folder) == key
-    assert planned_key(STOCK, series_folder) != key
-    Path(elsewhere).write_text("six\n")
-    planned_key.cache_clear()
-    assert planned_key(TorSource(source=str(elsewhere)), series_folder) != key
+def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(
+    tarball, tmp_path, series_folder, monkeypatch
+):
+    def key_of(file: Path) -> str:
+        return read_recipe(TorSource(source=str(file))).key
+
+    monkeypatch.chdir(tmp_path)
+    key, elsewhere = key_of(tarball), tmp_path / "elsewhere.tar.gz"
+    shutil.copy(tarball, elsewhere)
+    assert key_of(elsewhere) == key != read_recipe(STOCK).key
+    elsewhere.write_text("six\n")
+    assert key_of(elsewhere) != key
     (series_folder / "clock.patch").write_text("another")
-    planned_key.cache_clear()
-    assert planned_key(TorSource(source=str(tarball)), series_folder) != key
+    assert key_of(tarball) != key
     with pytest.raises(InputError, match="no such file"):
-        planned_key(TorSource(source=str(tmp_path / "nowhere")), series_folder)
+        key_of(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 In: this process's rights, ``/dev/net/tun``; run.json, PATH; a number of hosts. Out: :func:`host_rights`, and
 :func:`become_able`, which restarts the command as root of a user namespace; :class:`EmulationTools`, or a
-ToolMissing; numbers as measured (docs/emulation.md). Emulations share a machine by its cores
-(:func:`cores_claimed`), keep them awake (:func:`processors_awake`) and come first (:func:`session_first`).
+ToolMissing; numbers as measured (docs/emulation.md).
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from torsweep.errors import ToolMissing
 
 
 @contextlib.contextmanager
-def cores_claimed(cores: int | None = None, lock: Path = LOCK) -> Iterator[None]:
-    """Have ``cores`` of the machine for the block, or the whole machine.
+def cores_claimed(cores: int, lock: Path = LOCK) -> Iterator[None]:
+    """Have ``cores`` of the machine for the block, or all that there are.
 
     Waits while other emulations have so many that too few are left, and says so.
     """
-    present = len(os.sched_getaffinity(0))
-    wanted = present if cores is None else min(cores, present)
+    wanted = min(cores, len(os.sched_getaffinity(0)))
     with machine_shared(say_waiting, lock), contextlib.ExitStack() as claims:
 
         def claimed() -> bool:
@@ -75,23 +73,19 @@ SESSION_NICE = "-10"
 @contextlib.contextmanager
 def session_first(file: Path = SESSION) -> Iterator[None]:
     """Have most of the processors for this session and the block, where this user may: with autogroup the
-    kernel shares them between sessions before it looks at the nice values of processes (sched(7)).
-
-    The file is empty for a process whose session began without autogroup."""
-    try:
+    kernel shares them between sessions before it looks at nice (sched(7)). Without it the file is empty."""
+    before = ""
+    with contextlib.suppress(OSError):
         words = file.read_text().split()
         if words:
             file.write_text(SESSION_NICE)
-    except OSError:
-        words = []
-    if not words:
-        yield
-        return
+            before = words[-1]
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            file.write_text(words[-1])
+        if before:
+            with contextlib.suppress(OSError):
+                file.write_text(before)
 
 
 TUN = Path("/dev/net/tun")

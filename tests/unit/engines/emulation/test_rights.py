@@ -89,12 +89,12 @@ def test_emulations_share_the_cores_and_wait_for_those_that_are_missing(tmp_path
     monkeypatch.setattr(module, "say_waiting", give_up)
     with cores_claimed(1, lock), cores_claimed(2, lock), pytest.raises(TimeoutError), cores_claimed(1, lock):
         pass
-    with cores_claimed(1, lock), pytest.raises(TimeoutError), cores_claimed(lock=lock):
+    with cores_claimed(1, lock), pytest.raises(TimeoutError), cores_claimed(3, lock):
         pass
     assert said == ["waiting for another emulation on this machine"] * 2
     with cores_claimed(8, lock):
         assert [os.stat(f"{lock}.{core}").st_mode & 0o444 for core in range(3)] == [0o444] * 3
-    with cores_claimed(lock=lock):
+    with cores_claimed(3, lock):
         pass
 
 
@@ -102,7 +102,7 @@ def test_a_run_goes_on_when_the_cores_are_free_again(tmp_path, monkeypatch):
     lock, other = tmp_path / "lock", contextlib.ExitStack()
     other.enter_context(cores_claimed(1, lock))
     monkeypatch.setattr(module, "say_waiting", lambda line: other.close())
-    with cores_claimed(lock=lock):
+    with cores_claimed(3, lock):
         pass
 
 
