@@ -9,6 +9,8 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
