@@ -219,8 +219,7 @@ def traced_downloads(downloads: pl.DataFrame, events: Events) -> pl.DataFrame:
 
     ``downloads`` has log, created_us, ended_us and port (null: without a report), server_address. Added are
     tor_stream, circuit, connected_us, traced_first_us and traced_latest_us (ends of the seconds in which the
-    first and the latest byte came) and traced_bytes (by STREAM_BW events, 0 if there are some of other
-    streams); null where OnionTrace saw nothing.
+    first and the latest byte came) and traced_bytes (by STREAM_BW events); null where OnionTrace saw nothing.
     """
     streams = tor_streams(events)
     reported = downloads.filter(pl.col("port").is_not_null()).sort("created_us")
@@ -247,15 +246,21 @@ def traced_downloads(downloads: pl.DataFrame, events: Events) -> pl.DataFrame:
     guessed = open_ones.join(candidates, on=["log", "server_address", "order"], how="left")
     both = pl.concat([matched, guessed.select(matched.columns)])
     known = streams.select("log", "tor_stream", "circuit", "connected_us")
+    connected = pl.col("connected_us").is_not_null()
     traced = (
         both.drop("new_us")
         .join(known, on=["log", "tor_stream"], how="left")
         .join(_stream_totals(events), on=["log", "tor_stream"], how="left")
     )
-    if events.stream_bytes.is_empty():
-        return traced
-    none = pl.when(pl.col("tor_stream").is_not_null()).then(0)
-    return traced.with_columns(traced_bytes=pl.coalesce("traced_bytes", none))
+    # A stream without a byte has no event; where no stream has one, OnionTrace was not asked for them.
+    least = pl.lit(None if events.stream_bytes.is_empty() else 0, pl.Int64)
+    return traced.with_columns(
+        *(pl.when(connected).then(name).alias(name) for name in ("traced_first_us", "traced_latest_us")),
+        traced_bytes=pl.when(connected)
+        .then(pl.coalesce("traced_bytes", least))
+        .when(pl.col("tor_stream").is_not_null())
+        .then(0),
+    )
 
 
 def stream_growth(events: Events) -> pl.DataFrame:

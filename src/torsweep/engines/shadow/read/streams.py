@@ -144,15 +144,11 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
     names = dict(layout.servers)
     onions = {address: address for address in layout.servers if address.endswith(ONION_SUFFIX)}
     addresses = {name: address for address, name in names.items() if address not in onions} | onions
-    remote = pl.col("remote").str.split(":")
-    reported = tgen.downloads.with_columns(
-        pl.col("port").cast(pl.Int64),
-        server=pl.when(remote.list.first() != "NULL")
-        .then(remote.list.first())
-        .otherwise(
-            remote.list.get(1, null_on_oob=True).replace_strict(names, default=None, return_dtype=pl.String)
-        ),
-    ).drop("remote", "line")
+    remote = pl.col("remote").str.split(":").list
+    by_address = remote.get(1, null_on_oob=True).replace_strict(names, default=None, return_dtype=pl.String)
+    server = pl.when(remote.first() != "NULL").then(remote.first()).otherwise(by_address)
+    with_server = tgen.downloads.with_columns(pl.col("port").cast(pl.Int64), server=server)
+    reported = with_server.drop("remote", "line")
     return pl.concat([reported, unfinished], how="diagonal").with_columns(
         server_address=pl.col("server").replace_strict(addresses, default=None, return_dtype=pl.String)
     )
@@ -191,23 +187,20 @@ def stream_rows(downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout) -
 
 
 def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
-    """``log``, ``stream``, ``half_us``, ``most_us``, ``grown_us`` of the downloads of clients that ``growth``
-    has; ``grown_us`` is the time to the latest byte.
-
-    TGen reports the last part of a payload with the whole, so a share may be there only with the last byte.
-    """
+    """``log``, ``stream``, ``half_us``, ``most_us``, and ``grown_us``, the time to the latest byte, of the
+    downloads of clients that ``growth`` has."""
     # TGen numbers the downloads of a client from 0, in the order of their starts; of those it did not report
     # the order tells.
     number = pl.coalesce("id", pl.col("stream") - 1)
     grown = growth.select("log", "id", "time_us", by_then="bytes_got")
 
-    def reached(parts: int, of: int) -> pl.Expr:
-        enough = of * pl.col("by_then") >= parts * pl.col("bytes_wanted")
-        first_us = (pl.col("time_us") - pl.col("created_us")).filter(enough).min()
-        whole_us = pl.col("last_byte_us").filter(pl.col("outcome") == "complete").first()
-        return first_us.fill_null(whole_us)
-
     by_then, since_us = pl.col("by_then"), pl.col("time_us") - pl.col("created_us")
+    # TGen reports the last part of a payload with the whole: a share may be there only with the last byte.
+    whole_us = pl.col("last_byte_us").filter(pl.col("outcome") == "complete").first()
+
+    def reached(parts: int, of: int) -> pl.Expr:
+        return since_us.filter(of * by_then >= parts * pl.col("bytes_wanted")).min().fill_null(whole_us)
+
     latest_us = since_us.filter((by_then > 0) & (by_then == by_then.max())).min()
     return (
         downloads.select("log", "stream", "created_us", "bytes_wanted", "last_byte_us", "outcome", id=number)
@@ -219,9 +212,8 @@ def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outcome() -> pl.Expr:
-    late = (pl.col("stream_error") == "TIMEOUT") | (
-        (pl.col("stream_error") == "PROXY") & (pl.col("transport_error") == "TIMEOUT")
-    )
+    error, of_proxy = pl.col("stream_error"), pl.col("transport_error")
+    late = (error == "TIMEOUT") | ((error == "PROXY") & (of_proxy == "TIMEOUT"))
     return (
         pl.when(pl.col("report").is_null())
         .then(pl.lit("unfinished"))
@@ -236,24 +228,18 @@ def _outcome() -> pl.Expr:
 def _times(layout: Layout) -> list[pl.Expr]:
     reported = pl.col("report").is_not_null()
     complete = pl.col("outcome") == "complete"
-    connected = pl.col("connected_us") - pl.col("created_us")
+    traced = ("connected_us", "traced_first_us", "traced_latest_us")
+    connected, traced_first, traced_latest = (pl.col(name) - pl.col("created_us") for name in traced)
     return [
         pl.when(reported).then("socks_reply_us").otherwise(connected).alias("socks_reply_us"),
         # TGen sends its command as soon as the reply is there.
         pl.when(reported).then("command_us").otherwise(connected).alias("command_us"),
-        pl.when(reported)
-        .then("first_byte_us")
-        .when(pl.col("connected_us").is_not_null())
-        .then(pl.col("traced_first_us") - pl.col("created_us"))
-        .alias("first_byte_us"),
+        pl.when(reported).then("first_byte_us").otherwise(traced_first).alias("first_byte_us"),
         pl.when(complete).then("last_byte_us").alias("last_byte_us"),
         # In its report of a failure, TGen's time to the last byte is that of the latest.
         pl.when(reported)
         .then("last_byte_us")
-        .when(pl.col("grown_us").is_not_null())
-        .then("grown_us")
-        .when(pl.col("connected_us").is_not_null())
-        .then(pl.col("traced_latest_us") - pl.col("created_us"))
+        .otherwise(pl.coalesce("grown_us", traced_latest))
         .alias("latest_byte_us"),
         # A download of no bytes is complete without a last one.
         pl.coalesce(
@@ -264,12 +250,5 @@ def _times(layout: Layout) -> list[pl.Expr]:
 
 
 def _bytes_got() -> pl.Expr:
-    connected, traced = pl.col("connected_us").is_not_null(), pl.col("traced_bytes").is_not_null()
-    return (
-        pl.when(pl.col("report").is_not_null())
-        .then("bytes_got")
-        .when(connected & traced)
-        .then(pl.min_horizontal("traced_bytes", "bytes_wanted"))
-        .when(pl.col("tor_stream").is_not_null() & ~connected)
-        .then(0)
-    )
+    traced = pl.col("report").is_null() & pl.col("traced_bytes").is_not_null()
+    return pl.when(traced).then(pl.min_horizontal("traced_bytes", "bytes_wanted")).otherwise("bytes_got")

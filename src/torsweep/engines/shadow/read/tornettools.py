@@ -67,7 +67,7 @@ RELAY_HOSTS = re.compile(r".*(relay|4uthority).*")
 class HostLogs:
     """The content of a simulation's logs. ``log`` in frames counts ``clients``, and in ``bandwidth``
     ``relays``. ``unfinished`` has a row for each download without a report: log, id, vertex, created_us,
-    remote, bytes_wanted, bytes_got. ``beats`` (log, time_us, bytes_got): what the TGen of Markov clients read
+    server, bytes_wanted, bytes_got. ``beats`` (log, time_us, bytes_got): what the TGen of Markov clients read
     in each second."""
 
     clients: list[str]
@@ -77,9 +77,6 @@ class HostLogs:
     circuits: Events
     relays: list[Log]
     bandwidth: Events
-
-
-_UNFINISHED_COLUMNS = ("log", "id", "vertex", "remote", "created_us", "bytes_wanted", "bytes_got")
 
 
 def read_logs(hosts: Path, simulated: Iterable[str] | None = None) -> HostLogs:
@@ -141,11 +138,11 @@ def _unfinished(created: pl.DataFrame, tgen: TgenLog, perf: Sequence[int]) -> pl
     got = tgen.growth.group_by("log", "id").agg(pl.col("bytes_got").max())
     return (
         created.filter(pl.col("log").is_in(perf))
-        .rename({"time_us": "created_us"})
         .join(tgen.downloads, on=["log", "id"], how="anti")
         .join(got, on=["log", "id"], how="left")
-        .with_columns(pl.col("bytes_got").fill_null(0))
-        .select(_UNFINISHED_COLUMNS)
+        .with_columns(pl.col("bytes_got").fill_null(0), server=pl.col("remote").str.split(":").list.first())
+        .rename({"time_us": "created_us"})
+        .drop("remote")
     )
 
 
@@ -185,17 +182,8 @@ def _end_us(read: HostLogs) -> int:
 
 def _streams(read: HostLogs, layout: Layout) -> pl.DataFrame:
     """The columns of the streams table, and more. What a Markov client asks for is what it gets."""
-    server = pl.col("remote").str.split(":").list.first()
-    known = read.unfinished.select("log", "id", bytes_known="bytes_got")
-    every = all_downloads(
-        read.tgen, read.unfinished.select(pl.exclude("remote", "bytes_got"), server=server), layout
-    )
-    traced = traced_downloads(every, read.circuits)
-    streams = (
-        stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout)
-        .join(known, on=["log", "id"], how="left", maintain_order="left")
-        .with_columns(bytes_got=pl.coalesce("bytes_got", "bytes_known"))
-    )
+    traced = traced_downloads(all_downloads(read.tgen, read.unfinished, layout), read.circuits)
+    streams = stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout)
     perf = pl.col("client").str.starts_with(PERF_CLIENT)
     onion = perf & pl.col("client").str.ends_with(ONION_CLIENT)
     size = pl.col("bytes_wanted").replace_strict(_KIND_OF, default=None, return_dtype=pl.String)
