@@ -105,7 +105,6 @@ def _check_tornet(settings: RunSettings, variant: Variant, sampled: Network, fil
 
 
 def _check_sampled(settings: RunSettings, variant: Variant, sampled: Network, file: Path) -> None:
-    """InputError for a network on which the run of ``settings`` and ``variant`` cannot be made."""
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
     if only_paths(sampled) is None and settings.tor.guards > possible:
         raise InputError(

@@ -138,7 +138,6 @@ def run_programs(
 
 
 def _own_hosts(programs: Programs, network: Network) -> list[list[ProgramHost]]:
-    """The hosts that each of ``programs`` has for itself."""
     numbers = count(1)
     return [
         [_own_host(hosts, next(numbers), network) for _ in range(hosts.count)] if hosts else []

@@ -266,8 +266,7 @@ def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: s
     )
     over_link(way, link, carried, 0, waits_for)
     for hop, after in pairwise(hops):
-        write_ns = through_relay(way, hop.place, hop.host, hop.records)
-        _between(trace, way, hop, after, write_ns)
+        _to_next(trace, way, hop, after)
     last = hops[-1]
     way.until(last.records["inbuf"]["time_ns"], last.place, last.host, "receive_kernel")
 
@@ -276,8 +275,7 @@ def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: 
     """From the queue of the exit to the kernel of the client, whose program has the cell by ``known_ns``. One
     write of the guard may contain later cells, too: only bytes that could be read by then are needed."""
     for hop, after in pairwise(hops):
-        write_ns = through_relay(way, hop.place, hop.host, hop.records)
-        _between(trace, way, hop, after, write_ns)
+        _to_next(trace, way, hop, after)
     guard = hops[-1]
     write_ns = through_relay(way, guard.place, guard.host, guard.records)
     sent = guard.records["flush"]
@@ -287,8 +285,9 @@ def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: 
     over_link(way, link, trace.packets.carried(direction, end), write_ns)
 
 
-def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:
-    """From one relay's kernel to the next one's: as much of the stream as both relays had by then."""
+def _to_next(trace: Trace, way: Way, hop: Hop, after: Hop) -> None:
+    """Through a relay and to the next one's kernel: as much of the stream as both had by then."""
+    write_ns = through_relay(way, hop.place, hop.host, hop.records)
     sent, read = hop.records["flush"], after.records["inbuf"]
     end = min(sent["tcp_offset"], read["tcp_offset"])
     carried = trace.packets.carried(_direction(trace, hop.host, sent["channel"], hop.host), end)

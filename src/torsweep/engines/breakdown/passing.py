@@ -89,8 +89,6 @@ class Packets:
 
 
 class _Index:
-    """The packets with payload of one direction."""
-
     def __init__(self, packets: pl.DataFrame) -> None:
         sent = packets.sort("sent_ns")
         self._begin = sent["offset"].to_numpy()

@@ -314,7 +314,6 @@ class _Builder:
         return self._host(relay.name, processes)
 
     def _client(self, turn: int, client: Client) -> GraphHost:
-        """``client``, which starts as number ``turn``."""
         start_ns = CLIENTS_NS + turn * CLIENTS_SPREAD_NS // len(self.network.tor_clients)
         window_ns, users = self.run.client_start_window_ns, self.users[client.name]
         starts = {
@@ -349,7 +348,6 @@ class _Builder:
         return self._host(server.name, processes)
 
     def _own(self, host: ProgramHost) -> GraphHost:
-        """A host of programs."""
         if host.torrc is None:
             return self._host(host.name, [])
         torrc = self._torrc("client", host.name, socks=PROGRAM_SOCKS_PORT)

@@ -95,5 +95,4 @@ def write_settings(folder: Path, run: RunSpec, network: Network, tors: HostTors)
 
 
 def _roles(network: Network) -> dict[str, Role]:
-    """The role of each host with a tor that the table tells of."""
     return {host.name: role for role, hosts in network.tor_hosts.items() for host in hosts}

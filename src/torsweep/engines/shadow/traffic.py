@@ -124,7 +124,6 @@ class _ClientSteps:
         return name, pause
 
     def add_downloads(self, begin: str) -> None:
-        """Chains of downloads and pauses."""
         chains = self.traffic.parallel_streams
         for chain in range(chains):
             previous, first, paused_ns, number = begin, "", 0, chain + 1

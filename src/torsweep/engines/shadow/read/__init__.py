@@ -156,7 +156,6 @@ def circuits_frame(rows: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 
 def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
-    """How many values of the tables stay unknown."""
     unfinished = streams.filter(pl.col("outcome") == "unfinished")
     used = circuits.filter(pl.col("streams") > 0)
     return {
