@@ -91,7 +91,7 @@ def require_rust() -> str:
 
 
 def require_arti(tor: TorSource) -> str:
-    """Return when there is such an Arti as ``tor`` names; InputError says why not.
+    """InputError unless there is such an Arti as ``tor`` names.
 
     What is returned says that nobody could be asked for its version; empty otherwise.
     """

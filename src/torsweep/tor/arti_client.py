@@ -27,8 +27,7 @@ ARTI_ENVIRONMENT = {"TOKIO_WORKER_THREADS": "2"}
 """Otherwise Arti has a thread for each core of the machine."""
 
 READY = "We have enough information to build circuits"
-"""Stands in the log of a client that can be used. It begins to build circuits then; tor has built one when it
-says that it is done."""
+"""Stands in the log of a client that begins to build circuits; tor has built one when it says that."""
 
 _KEY_HEADER_BYTES = 32
 

@@ -98,10 +98,9 @@ def read_recipe(tor: TorSource, downloads: Path | None = None) -> Recipe:
 
 @cache
 def planned_key(tor: TorSource) -> str:
-    """The key that the pipeline knows the build of ``tor`` by: 12 hexadecimal digits.
+    """The key that the pipeline knows the build of ``tor`` by; errors are those of :func:`read_recipe`.
 
-    For Debian's source package, which may not have been fetched yet, it stands for whichever release of it
-    is there. Errors are those of :func:`read_recipe`.
+    For Debian's source package, which may not have been fetched yet, it stands for any release of it.
     """
     return read_recipe(tor).key
 
@@ -121,10 +120,7 @@ def _as_planned(tor: TorSource, recipe: Recipe) -> Recipe:
 
 
 def overridden_stock(source: str | None) -> TorSource:
-    """The tor ``stock`` where the user may have named its ``source`` (``--config tor_source=PATH``).
-
-    Raises InputError for an empty name.
-    """
+    """The tor ``stock``, of ``source`` (``--config tor_source=PATH``) if given; InputError for an empty name."""
     if source is None:
         return STOCK
     if not source:
@@ -146,11 +142,9 @@ def build_tor(
     """Build ``tor`` below ``out``, unless it is there; several can be built side by side.
 
     The file ``stamp`` names the build, or else the pipeline's marker. A tarball with the project's series
-    alone, built without a stamp, is the tor ``stock`` from then on.
-
-    Raises ToolMissing for a build dependency or a source that cannot be had here; InputError for a bad
-    source, a patch that does not apply, or a source that has changed since ``stamp`` was planned;
-    TorsweepError when configure or make fail; OutputError when ``out`` cannot take the build.
+    alone, built without a stamp, is the tor ``stock`` from then on. Raises ToolMissing for a build dependency
+    or a source that cannot be had here; InputError for a bad source, a patch that does not apply, or a source
+    that has changed since ``stamp`` was planned; TorsweepError when configure or make fail.
     """
     if stamp is not None:
         require_planned(tor, stamp)
@@ -166,7 +160,7 @@ def build_tor(
 
 
 def require_buildable(tors: Iterable[TorSource]) -> None:
-    """Return when this machine has what building ``tors`` needs; ToolMissing says what it lacks otherwise."""
+    """Raise ToolMissing unless this machine has what building ``tors`` needs."""
     kinds = {tor.kind if tor.arti is None or not Path(tor.arti).is_file() else "program" for tor in tors}
     if "arti" in kinds:
         require_rust()
@@ -276,16 +270,16 @@ def _patch_facts(recipe: Recipe) -> dict[str, Any]:
 
 
 def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
-    """Keep a copy of ``program`` with a tor-gencert; return the folder of the build.
+    """Keep a copy of ``program`` with a tor-gencert; the folder of the build.
 
     Raises InputError when it is no tor that runs here, ToolMissing when no tor-gencert is found.
     """
     answer = ask_version(program)
     require_version(answer.version, "none", program)
-    lacking = [name for name in MODULES if name not in modules_of(program)]
-    if lacking:
-        problem = "was built without a part that a private network needs"
-        raise InputError(problem, file=program, value=lacking[0])
+    for module in MODULES:
+        if module not in modules_of(program):
+            problem = "was built without a part that a private network needs"
+            raise InputError(problem, file=program, value=module)
     others = sorted(folder / "bin" / "tor-gencert" for folder in out.glob("[0-9]*-*"))
     gencert = gencert_beside(program, others)
     folder = out / f"{answer.version}-{recipe.key}"

@@ -102,10 +102,7 @@ _BUILD_ID = re.compile(rb"(\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL
 
 
 def code_sha256(tor: BuiltTor) -> str:
-    """A checksum that is equal for programs that differ only in the folder in which they were built.
-
-    tor's messages have the paths of its source, and these the key of the build.
-    """
+    """A checksum without the folder of a build: tor's messages have its source's paths, and these the key."""
     key = tor.version.rpartition("-")[2].encode()
     content = tor.program.read_bytes().replace(key, b"0" * len(key))
     return hashlib.sha256(_BUILD_ID.sub(rb"\1" + bytes(20), content)).hexdigest()

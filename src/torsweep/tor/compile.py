@@ -39,8 +39,7 @@ AUTOTOOLS = {"autoreconf": "autoconf", "automake": "automake"}
 def make_configure(tree: Path, log: Path) -> None:
     """Make the configure of a source ``tree`` that has none, as its autogen.sh does.
 
-    Warnings about old macros do not count: they depend on the version of autoconf. Raises ToolMissing
-    without the programs for it, TorsweepError when they fail.
+    Warnings about old macros depend on the version of autoconf. Raises ToolMissing, TorsweepError.
     """
     missing = [package for program, package in AUTOTOOLS.items() if shutil.which(program) is None]
     if missing:
@@ -53,7 +52,7 @@ def make_configure(tree: Path, log: Path) -> None:
 
 
 def check_requirements() -> None:
-    """Return when tor can be built here; ToolMissing with what is missing and the packages otherwise."""
+    """Raise ToolMissing, with what is missing and its packages, unless tor can be built here."""
     missing = [program for program in ("make", "patch") if shutil.which(program) is None]
     if not can_build():
         missing.append("a C compiler with libevent, OpenSSL and zlib and their headers")
@@ -96,10 +95,7 @@ def compile_tor(build: Path, log: Path, targets: Sequence[str], jobs: int) -> No
 
 
 def run_step(command: list[str], folder: Path, log: Path, what: str) -> None:
-    """Run ``command`` in ``folder`` with its output appended to ``log``.
-
-    Raises TorsweepError with the first complaint of ``what``.
-    """
+    """Run ``command``, its output appended to ``log``; TorsweepError with the first complaint of ``what``."""
     with log.open("a", encoding="utf-8") as written:
         code = subprocess.run(
             command,

@@ -60,9 +60,8 @@ def require_known(
     key: Callable[[str, str], str],
     more: Container[str] = (),
 ) -> None:
-    """InputError for an option of ``torrc`` or a parameter of the ``consensus`` that Debian's tor lacks.
+    """InputError for an option or a parameter that Debian's tor lacks, or a value that it would not take.
 
-    So is a value outside what tor's source says of a parameter: tor would take the nearest that is inside.
     ``key`` is the key of a name of either kind; ``more`` are options that patches add.
     """
     options = {name.lower() for name in known_names("option")}  # tor takes them in any case of letters.

@@ -186,7 +186,7 @@ def _asked_torrc(folder: Path, lines: Sequence[str], role: Role) -> list[str]:
 
 @_kept
 def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
-    """Why ``program`` refuses the lines, in its own words; empty where it takes them."""
+    """Why ``program`` refuses the lines; empty where it takes them."""
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
         answer = _answer(program, "--verify-config", *_asked_torrc(Path(folder), lines, role))
     obsolete = re.search(r'Skipping (obsolete configuration option "[^"]*")', answer.stdout)

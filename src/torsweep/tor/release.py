@@ -32,7 +32,7 @@ def as_sources(text: str) -> str:
 
 
 def fetch_source(state: Path, destination: Path) -> Path:
-    """Fetch the newest source package of tor into ``destination``; return its release tarball.
+    """Fetch the newest source package of tor into ``destination``; its release tarball.
 
     Raises ToolMissing when apt is missing or gives no source of tor, with apt's first complaint.
     """
@@ -99,11 +99,7 @@ PACKAGE = "package"
 
 @dataclass(frozen=True)
 class Release:
-    """The source of tor in a tarball or a commit.
-
-    ``identity`` stands for its content, in hexadecimal: the SHA-256 of the tarball, or git's id of the
-    commit's tree.
-    """
+    """The source of tor in a tarball or a commit; ``identity`` is its SHA-256, or git's id of its tree."""
 
     path: Path
     identity: str
@@ -172,8 +168,7 @@ def _fetch(downloads: Path) -> Path:
 def unpack(release: Release, target: Path) -> str:
     """Lay the source tree of ``release`` out at ``target``, which must not exist; return tor's version.
 
-    Raises InputError when it is no tarball, or not one of tor's sources, and OutputError when the
-    tree cannot be written.
+    Raises InputError when it is none of tor, and OutputError when the tree cannot be written.
     """
     try:
         if release.commit is not None:

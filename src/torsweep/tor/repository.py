@@ -31,8 +31,8 @@ class Commit:
 def find_commit(repository: Path, revision: str = HEAD) -> Commit:
     """The commit that ``revision`` names now.
 
-    Raises InputError when there is no such repository or revision, or when ``revision`` is HEAD and tracked
-    files have changes that are not committed; ToolMissing without git.
+    Raises InputError when there is none, or when ``revision`` is HEAD and tracked files have changes that are
+    not committed; ToolMissing without git.
     """
     if not repository.is_dir():
         raise InputError("no such folder", file=repository, accepted="a git repository of tor")

@@ -20,7 +20,6 @@ from torsweep.provenance import sha256_of_file
 SERIES = Path("patches/tor")
 """The project's own series: that of the study if it has one, else of the checkout (:mod:`torsweep.home`)."""
 
-
 LISTING = "series"
 """The file of a series that lists its patches; a folder without it is no series."""
 
@@ -68,10 +67,7 @@ _CHANGE = rb"^(@@ |\*{3} |[0-9,]+[acd][0-9]|rename from |old mode |new file mode
 
 
 def patches_of_user(files: Sequence[Path]) -> Series:
-    """The patches that a user names, in order; InputError when one is no file.
-
-    Their names do not count: a patch under another name makes the same build.
-    """
+    """The patches that a user names, in order; InputError when one is no patch. Names make no other build."""
     digest = hashlib.sha256()
     for file in files:
         if not file.is_file():
@@ -83,8 +79,7 @@ def patches_of_user(files: Sequence[Path]) -> Series:
 
 
 def apply_series(series: Series, tree: Path) -> None:
-    """Apply every patch of ``series`` to the source ``tree``; every hunk must match its whole context (fuzz
-    0).
+    """Apply every patch of ``series`` to the source ``tree``; hunks must match their whole context (fuzz 0).
 
     Raises InputError naming the patch, the file and the hunk that does not apply; that patch has then
     changed nothing, and those before it are in the tree.

@@ -132,17 +132,12 @@ def torrc(
     known: Set[str] | None = None,
     parameters: Mapping[str, int] | None = None,
 ) -> str:
-    """The torrc of one process.
+    """The torrc of one process; KeyError when a placeholder of its templates is left without a value.
 
-    ``values`` fills the placeholders of the role's template whose values the engine decides: for every role
-    ``authorities`` (DirAuthority lines), ``data_directory`` and ``control_port``; for authorities and
-    relays ``nickname``, ``address``, ``or_port``; for authorities also ``dir_port``, ``guards`` and
-    ``exits`` (fingerprints, comma-separated) and the intervals of the votes in seconds; for clients
-    ``socks_port``. ``relay`` gives a relay its bandwidth, phase and position. ``extra`` lines come last.
-    Lines before them have only options that the tor knows (``known``; None: all of them), and none that
-    outranks a consensus parameter which the user gives (``parameters``).
-
-    Raises KeyError when a placeholder is left without a value.
+    ``values`` are those that the engine decides, such as ports, folders, and lines and fingerprints of other
+    processes. ``relay`` gives a relay its bandwidth, phase and position. ``extra`` lines come last. Lines
+    before them have only options that the tor knows (``known``; None: all of them), and none that outranks a
+    consensus parameter which the user gives (``parameters``).
     """
     user_parameters = parameters or {}
     text = "".join(
@@ -189,10 +184,10 @@ def _settled(
 
 
 def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) -> dict[str, str]:
-    """Option → value for everything that a knob or an era sets in a torrc.
+    """Option → value for everything that a knob or an era sets in a torrc; InputError if tor cannot take it.
 
     Buckets belong to relays: clients and authorities have no rate to wait for. The queues of circuits are
-    everywhere. Raises InputError for a setting that tor cannot take.
+    everywhere.
     """
     options = options_of(settings, "torrc")
     if role == "client":
@@ -208,8 +203,7 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
 
 
 def told_to_tor(settings: TorSettings) -> dict[str, str]:
-    """All options and parameters that the settings set in any tor process; InputError if tor cannot take
-    one."""
+    """All options and parameters that the settings set in any tor; InputError if tor cannot take one."""
     places = ("torrc", "relay", "client", "consensus", "environment")
     values = {
         f"{where} {name}": text for where in places for name, text in options_of(settings, where).items()
@@ -218,8 +212,7 @@ def told_to_tor(settings: TorSettings) -> dict[str, str]:
 
 
 def options_of(settings: TorSettings, *where: str) -> dict[str, str]:
-    """Option → value of those for ``where``; one whose setting is not there, as under another policy, is left
-    out."""
+    """Option → value of those for ``where`` whose setting is there, which it may not be under a policy."""
     settings_of_place = [each for each in _set_by(settings) if each.option.where in where]
     return {each.option.name: each.text(each.value) for each in settings_of_place}
 
@@ -317,11 +310,7 @@ def tracing_options(tracing: Tracing, file: str) -> list[str]:
 
 
 def consensus_parameters(settings: TorSettings) -> dict[str, int]:
-    """The consensus parameters of the settings, defaults included.
-
-    Raises InputError for a setting that tor cannot take. Its source fixes a stream's window and what a SENDME
-    of a circuit gives back.
-    """
+    """The consensus parameters of the settings, defaults included; InputError if tor cannot take one."""
     parameters = {name: int(text) for name, text in options_of(settings, "consensus").items()}
     congestion = settings.congestion
     if isinstance(congestion, FixedWindows):
@@ -336,9 +325,9 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
 
 
 def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[str, str]:
-    """The environment variables of every process: they choose the clock of token buckets and of EWMA.
+    """The variables that choose the clock of token buckets and of EWMA; none for a tor without the series.
 
-    None for a tor that does not read them, by the options that it has (``known``; None: all of them).
+    ``known`` are the options that it has (None: all of them).
     """
     if known is not None and MARK_OF_SERIES not in known:
         return {}

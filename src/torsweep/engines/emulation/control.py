@@ -72,10 +72,7 @@ class Control:
         self._reading = asyncio.ensure_future(self._read(reader))
 
     async def ask(self, command: str) -> list[str]:
-        """Send one line and return the lines of the answer, without their codes.
-
-        Raises ControlRefused when tor refuses, ControlClosed when it has hung up.
-        """
+        """The lines of tor's answer, without their codes; ControlRefused, or ControlClosed if it hung up."""
         if self._closed:
             raise ControlClosed(f"{self.name}: its control port has hung up")
         answer: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
@@ -118,10 +115,9 @@ class Control:
                     self._answer(code, lines)
                     lines = []
         except OSError:
-            # The connection ends as if it had been closed in order: everyone who waits for an answer gets an
-            # error.
             pass
         finally:
+            # However the connection ended, everyone who waits for an answer gets an error.
             self._closed = True
             for waiting in self._asked:
                 if not waiting.done():

@@ -60,10 +60,9 @@ class LoopbackPort:
 
 
 async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str) -> socket.socket:
-    """A connection to ``address`` and ``port`` for the stream called ``name``.
+    """A connection to an IPv4 ``address`` or an onion service for the stream called ``name``.
 
-    ``address`` is an IPv4 address or that of an onion service. Raises SocksError when tor refuses it, OSError
-    when nothing listens at ``socks`` or tor hangs up.
+    Raises SocksError when tor refuses it, OSError when nothing listens at ``socks`` or tor hangs up.
     """
     loop = asyncio.get_running_loop()
     if isinstance(socks, Path):
@@ -82,8 +81,7 @@ async def connect(socks: Path | LoopbackPort, address: str, port: int, name: str
         _, reply, _, kind = await _exactly(connection, 4)
         if reply != 0:
             raise SocksError(REPLIES.get(reply, f"reply {reply}"))
-        # The address and the port that tor is bound to; tor has none and sends zeros, of the length of an
-        # IPv4 or an IPv6 address.
+        # The address and the port that tor is bound to: zeros of the length of an IPv4 or an IPv6 address.
         await _exactly(connection, ADDRESS_BYTES[kind] + 2)
     except BaseException:
         connection.close()

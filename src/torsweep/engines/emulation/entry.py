@@ -16,8 +16,7 @@ from torsweep.engines.emulation.rights import (
 from torsweep.provenance import program_version
 
 TOR_BYTES, TOR_THREADS = 3_000_000, 3
-"""Memory and threads of one process of tor under load; the memory is one and a half times that measured under
-Shadow."""
+"""Memory (one and a half times that measured under Shadow) and threads of one process of tor under load."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:

@@ -115,7 +115,7 @@ class Generator:
             going_on = await self._pause(index, download.number)
 
     async def _pages(self, index: int, opening: asyncio.Lock, parallel: int) -> None:
-        """One page after the other, with a pause between them: the first object, then lanes of the others."""
+        """One page after the other: the first object, then lanes of the others, then a pause."""
 
         async def objects(page: int, numbers: Iterable[int]) -> None:
             for which in numbers:
@@ -224,7 +224,6 @@ class MeasuredRun:
 
     ``zero`` is time 0 by the local clock, as tor's logs have it. ``received`` has the payload bytes by second
     and kind of client. ``costs`` is what each tor took from time 0 on; memory is that of its whole life.
-    ``programs`` have ended, or are to end with the network.
     """
 
     zero_ns: int
@@ -238,10 +237,7 @@ class MeasuredRun:
 
 
 async def measure(running: RunningNetwork) -> MeasuredRun:
-    """Let the clients download until the end of the run; raise what ended it before.
-
-    Raises FellBehind when the run does, after its first half minute.
-    """
+    """Let the clients download until the end of the run; raise what ended it before, such as FellBehind."""
     run, before = running.layout.run, _costs(running)
     zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
     zero = datetime.now() + timedelta(seconds=LEAD_S)
@@ -283,7 +279,6 @@ async def measure(running: RunningNetwork) -> MeasuredRun:
 
 
 def _costs(running: RunningNetwork) -> dict[str, Cost]:
-    """The cost of each tor so far."""
     names = [place.name for place in running.layout.places]
     costs = {name: cost_of(running.children[name].handle.pid) for name in names}
     return {name: cost for name, cost in costs.items() if cost is not None}

@@ -79,11 +79,10 @@ def process_times(proc: Path) -> ProcessTimes:
 
 
 def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, run_pids: Set[int]) -> list[Other]:
-    """The processes of ``after`` by the CPU time that they took in the ``seconds`` since ``before``, most
-    first.
+    """The processes by the CPU time that they took in the ``seconds`` between two looks, most first.
 
-    ``run_pids`` are processes of the run, with all that are in their sessions. What a process had used before
-    is no use of these seconds, even if it has ended and a process above it has inherited its account.
+    Those of ``run_pids`` and of their sessions are the run's. What a process had used before is no use of
+    these seconds, even if it has ended and a process above it has inherited its account.
     """
     ended = {pid: one for (pid, start), one in before.items() if (pid, start) not in after}
     inherited: dict[int, int] = {}
@@ -108,8 +107,7 @@ _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
 
 class RelayMeter:
     """The meter of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so
-    far ns) at the end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked
-    for its queues."""
+    far ns) at the end of each second of the relay's own clock; ``asked_ns`` when it was asked for queues."""
 
     def __init__(self, control: Control, pid: int, folder: Path) -> None:
         self.samples: list[tuple[int, int, int, int]] = []
@@ -131,7 +129,7 @@ class RelayMeter:
         await self._control.ask("SIGNAL DUMP")
 
     def queued_cells(self) -> list[tuple[int, int]]:
-        """(monotonic time ns, cells in queues) for each time that it was asked, as far as it answered."""
+        """(monotonic time ns, cells in queues) for each time that it was asked and answered."""
         try:
             counts = _QUEUED.findall(self._queues.read_text(encoding="utf-8", errors="replace"))
         except OSError:
@@ -176,8 +174,7 @@ class FellBehind(TorsweepError):
 
 @dataclass
 class Waiting:
-    """The account of one process: nanoseconds run and waited, and turns, at the first look and the last; the
-    worst second."""
+    """The nanoseconds that a process ran and waited, and its turns, at the first look and the last."""
 
     first: tuple[int, int, int]
     last: tuple[int, int, int]
@@ -221,8 +218,7 @@ class Pace:
         return (self.looked_ns - self.began_ns) / 1e9
 
     def document(self) -> dict[str, dict[str, float]]:
-        """For each process the shares of the time since the first look that it ran and that it waited, and
-        how long it waited before each turn, in ms."""
+        """For each process the shares of the time that it ran and that it waited, and its waits in ms."""
         span_ns = max(1, self.looked_ns - self.began_ns)
         return {
             name: {

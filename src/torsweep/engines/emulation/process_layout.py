@@ -59,8 +59,7 @@ KEPT_S = 300 * 86_400
 def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     """Put the keys of every relay and authority, which ``tor`` makes, into its data directory.
 
-    Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
-    is full.
+    Raises TorsweepError, with what the program said, when it makes none, OutputError when the disk is full.
     """
     relays, votes = {}, {}
     with folder_claimed(tor.folder / "keys", KEYS_FOLDER, wait=True):
@@ -148,7 +147,7 @@ def links_document(
     statistics: Path,
     recorded: tuple[Path, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The object; ``latency`` is latency.npy, ``statistics`` where the table of links is to go.
+    """What linkem reads; ``latency`` is latency.npy, ``statistics`` where the table of links is to go.
 
     ``recorded`` names the table of packets, and hosts all of whose connections are recorded there.
     """
@@ -263,11 +262,6 @@ class ProcessLayout:
     network: Network
     folder: Path
     sockets: Path
-
-    @cached_property
-    def users(self) -> dict[str, tuple[Client, ...]]:
-        """:attr:`.Network.users`."""
-        return self.network.users
 
     def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
         node_of = self.network.node_of
@@ -392,7 +386,7 @@ class ProcessLayout:
             return "0"
         if place in self.own_tors:
             return str(PROGRAM_SOCKS_PORT)
-        users = self.users[place.name]
+        users = self.network.users[place.name]
         isolated = self.run.traffic[users[0].kind].streams_per_circuit_isolation
         # Streams of different ports never share a circuit.
         ports = [f"unix:{self.socks(user.name)}{'' if isolated else ' NoIsolateSOCKSAuth'}" for user in users]

@@ -101,10 +101,10 @@ class ProcessSet:
         namespace: str | None = None,
         folder: Path | None = None,
     ) -> Child:
-        """Start ``command``, printing to ``log``, with ``environment`` on top of this process's own.
+        """Start ``command`` in a network ``namespace`` and a ``folder``, printing to ``log``.
 
-        ``namespace`` is the network namespace that it runs in, ``folder`` its working directory. Raises
-        ProcessEnded when the program cannot be run, and OSError when the log cannot be made.
+        ``environment`` is on top of this process's own. Raises ProcessEnded when the program cannot be run,
+        and OSError when the log cannot be made.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("children die with the thread that started them: start them from the main one")

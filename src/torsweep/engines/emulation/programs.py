@@ -39,7 +39,7 @@ class RunningPrograms:
         self._children: dict[str, Child] = {}
 
     async def run(self) -> None:
-        """Start and end each of them; never come to an end but by an error."""
+        """Start and end each of them; ends by an error alone."""
         await asyncio.gather(*map(self._one, self.programs))
         await asyncio.Event().wait()
 

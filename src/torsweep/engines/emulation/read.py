@@ -171,10 +171,10 @@ def relays_frame(
 ) -> pl.DataFrame:
     """A row for each relay and whole second from ``zero_ns`` to ``end_ns``.
 
-    A relay counts by seconds of its own, which overlap the table's; each is assigned to the table's second in
-    which most of it lies, one after the other. A second for which the relay reported nothing has no row.
-    ``queued`` holds (monotonic time ns, cells) for each time that a relay was asked; a second takes what was
-    said nearest to its end, within half a second.
+    A relay counts by seconds of its own; each is assigned to the table's second in which most of it lies, one
+    after the other. A second for which the relay reported nothing has no row. ``queued`` holds (monotonic
+    time ns, cells) for each time that it was asked; a second takes what was said within half a second of its
+    end.
     """
     rows: list[dict[str, Any]] = []
     for relay, seconds in samples.items():

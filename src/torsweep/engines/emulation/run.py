@@ -99,9 +99,8 @@ def run_emulation(
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
     ``progress`` tells on standard error how far it is; ``tries`` is which try this is, for the record. Raises
-    InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
-    had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
-    TorsweepError when the network fails.
+    InputError for a run that cannot be run here, OutputError when the directory is not to be had, ToolMissing
+    without the right to make hosts, FellBehind behind real time, TorsweepError when the network fails.
     """
     run, network, network_directory = read_prepared(run_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
@@ -243,11 +242,10 @@ def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
 
 
 def _speaker(progress: bool) -> Say:
-    started, last = time.monotonic(), [""]
+    started = time.monotonic()
 
     def say(line: str) -> None:
-        if progress and line != last[0]:
-            last[0] = line
+        if progress:
             print(f"emulation: {time.monotonic() - started:.0f} s: {line}", file=sys.stderr, flush=True)
 
     return say
@@ -346,8 +344,7 @@ TRIES = 3
 
 
 def run_in_tries(run_directory: Path, tools: EmulationTools, *, progress: bool = False) -> None:
-    """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time or its
-    network does not come up.
+    """:func:`run_emulation`, up to :data:`TRIES` times while the run is late or its network does not come up.
 
     A line on standard error says so of each such try but the last. Raises FellBehind or NotReady, with what
     the last try said, after that; every other error of :func:`run_emulation` at once.
