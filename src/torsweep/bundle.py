@@ -57,10 +57,9 @@ class Sources:
 
 
 def publish(sources: Sources, settings: Mapping[str, object], out: Path) -> None:
-    """Write the folder ``out`` as a whole, replacing what this function wrote there before.
+    """Write the folder ``out`` as a whole; InputError when something is missing, changed, or of another plan.
 
-    ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged. Raises
-    InputError when something is missing, has changed since it was made, or is not of the same plan.
+    ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged.
     """
     for directory in sources.runs:
         finished_run(directory)
@@ -76,22 +75,17 @@ def publish(sources: Sources, settings: Mapping[str, object], out: Path) -> None
         shutil.copyfile(sources.page, folder / PAGE_FILE)
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        public = own_public_tor(sources.summaries)
-        study = folder / "study"
+        public, study = own_public_tor(sources.summaries), folder / "study"
         missing = write_study_of(sources.experiment, experiment.name, origin.network, public, study)
-        shutil.copyfile(
-            study / EXPERIMENTS_DIRECTORY / experiment.name / EXPERIMENT_FILE, folder / EXPERIMENT_FILE
-        )
+        written = study / EXPERIMENTS_DIRECTORY / experiment.name / EXPERIMENT_FILE
+        shutil.copyfile(written, folder / EXPERIMENT_FILE)
         overrides = repeat_overrides(origin, experiment, settings, public and public.name)
         _write(folder / README_FILE, _readme(origin, missing, overrides))
         _write(folder / SUMS_FILE, sums_text(folder))
 
 
 def pack(folder: Path, zip_file: Path) -> None:
-    """Write the published result in ``folder`` to ``zip_file``, what to read first at its beginning.
-
-    Raises InputError when the folder is not what its checksums say.
-    """
+    """Write the published result ``folder`` to ``zip_file``, its README first; InputError if it changed."""
     require_whole(folder)
     names = sorted(bundle_files(folder), key=lambda name: (name != README_FILE, name))
     with whole_file(zip_file) as temporary:
@@ -159,6 +153,7 @@ def _copy(source: Path, folder: Path, patterns: Iterable[str] = ("*",)) -> None:
 
 
 def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
 
@@ -194,18 +189,17 @@ def write_study_of(
 ) -> list[str]:
     """Write the study of the experiment ``name`` in the file ``experiment``, on ``network``, to ``folder``.
 
-    ``live_tor`` is a file of public Tor that it is compared with. Returns, as sentences, what has to be put
-    into the folder before it can be run.
+    ``live_tor`` is a file of public Tor that it is compared with. What is returned, as sentences, has to be
+    put into the folder before it can be run.
     """
     documents = {
         EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE: portable_experiment(experiment),
         NETWORKS_DIRECTORY / f"{network}.yaml": portable_network(network),
     }
-    texts = {MADE_WITH: made_with_text()} | {Path(file): text for file, text in shared_texts().items()}
-    for name_of, text in (texts | {file: one.text for file, one in documents.items()}).items():
-        place = folder / name_of
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+    texts = {str(MADE_WITH): made_with_text(), **shared_texts()}
+    texts |= {str(file): one.text for file, one in documents.items()}
+    for name_of, text in texts.items():
+        _write(folder / name_of, text)
     files: dict[Path, Path | Commit] = {file: file for file in (*_own_files(), *_of_experiment(name))}
     if live_tor is not None:
         files[Path(live_tor.name)] = live_tor
@@ -256,10 +250,7 @@ def sums_text(folder: Path) -> str:
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """The checksums that ``folder`` says its files have, by path.
-
-    Raises InputError when there is no SHA256SUMS, or it is not as :func:`sums_text` writes it.
-    """
+    """The checksums of the files of ``folder``, by path; InputError unless :func:`sums_text` wrote them."""
     file = folder / SUMS_FILE
     content = read_bytes(file, _MOST_SUMS_BYTES, "no such file: this is no published result")
     text = content.decode("utf-8", errors="replace")

@@ -1,8 +1,7 @@
 """The ``torsweep`` command: the sub-commands of every stage, and what their errors look like.
 
 In: the command line. Out: the exit code of :func:`main` (0 done, 1 failed, 2 bad input or configuration, 3 a
-tool is missing) and, for an error a user can put right, one line on standard error. Examples end a command's
-``--help`` where its arguments do not say enough.
+tool is missing) and, for an error a user can put right, one line on standard error.
 """
 
 from __future__ import annotations
@@ -116,8 +115,7 @@ def _command_of(tree: typer.Typer) -> Any:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line ``arguments`` (the process's own by default) and exit with its code.
 
-    Usage errors are typer's own: its message, exit code 2. Every other end is that of
-    :func:`torsweep.ending.exit_code_of`.
+    Usage errors are typer's own: its message, exit code 2.
     """
 
     def work() -> None:

@@ -1,9 +1,9 @@
 """The small commands: ``config``, ``import``, ``doctor``, ``demo``, ``run prepare`` and ``tor build``.
 
 In: the command line. Out: lines on standard output, and what each command writes: an import below
-results/imports (:mod:`torsweep.runsets.imported`), run.json in a run directory, a build below
-results/tools/tor, or the study that ships, ``kist_interval.zip``, which
-``python -m bench.demo`` packs: runs of real tor with the summary, figures and page that this torsweep makes.
+results/imports, run.json in a run directory, a build below results/tools/tor, or the study that ships,
+``kist_interval.zip``, which ``python -m bench.demo`` packs: runs of real tor, whose results this torsweep
+makes.
 """
 
 from __future__ import annotations

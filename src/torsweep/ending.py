@@ -1,8 +1,7 @@
 """How a command ends: its exit code, and at most one line on standard error.
 
 In: the command's work, as a function. Out: 0 done, 1 failed, 2 bad input or configuration, 3 a tool is
-missing (:mod:`torsweep.errors`). An exception that nobody foresaw is a defect of torsweep, and passes through
-with its traceback. A script of a rule ends in the same way, with its output in the rule's log.
+missing. An exception that nobody foresaw is a defect of torsweep, and passes through with its traceback.
 """
 
 from __future__ import annotations

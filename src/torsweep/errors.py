@@ -1,8 +1,6 @@
-"""The errors a user can cause, and the exit code each one ends a command with.
+"""The errors a user can cause: each is one line on standard error, and an exit code (:mod:`torsweep.ending`).
 
-A command line front end catches :class:`TorsweepError`, prints its one-line message on standard
-error and exits with :attr:`TorsweepError.exit_code`; a traceback therefore always means a defect in
-torsweep itself.
+A traceback always means a defect in torsweep itself.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 In: a path such as ``experiments/refill_sweep``, as it is written from the top of the checkout. Out: the file
 or folder of that path in the working directory, which is the checkout or a study of the user's own; what a
-study lacks is found in the checkout. A file of the study always comes before one that ships.
-
-A wheel carries the same files in the folder ``shipped`` of the package. In the checkout that folder holds
-links to them, which maturin follows.
+study lacks is found in the checkout. A wheel carries the same files in the folder ``shipped`` of the package,
+which in the checkout holds links to them that maturin follows.
 """
 
 from __future__ import annotations

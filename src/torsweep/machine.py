@@ -20,10 +20,10 @@ SHARED_MEMORY = Path("/dev/shm")
 class Machine:
     """Sizes in bytes; limits are counts, None where there is none or it is not known.
 
-    ``memory_bytes`` and ``available_bytes`` are those of a control group where it allows less than the
-    machine has. ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
-    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used.
-    With ``autogroup`` the kernel shares cores between sessions before it looks at nice (sched(7)).
+    Memory is that of a control group where it allows less than the machine has. ``open_files`` and
+    ``processes`` are the hard limits, up to which Shadow raises the soft ones. ``overcommit`` is the kernel's
+    ``vm.overcommit_memory``: 2 refuses what may not be used. With ``autogroup`` the kernel shares cores
+    between sessions before it looks at nice (sched(7)).
     """
 
     cores: int

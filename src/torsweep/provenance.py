@@ -47,10 +47,7 @@ def versions() -> Mapping[str, str]:
 
 
 def program_version(program: str | Path) -> str | None:
-    """The last word of what ``program --version`` prints; None when it is not on PATH or fails.
-
-    ``program`` is a name to look up on PATH, or a path.
-    """
+    """The last word of what ``program``, a name or a path, answers to ``--version``; None without one."""
     path = shutil.which(program)
     if path is None:
         return None

@@ -1,7 +1,6 @@
-"""Named random streams.
+"""Named random streams: every draw comes from one named by what it is for.
 
-Every random draw comes from a stream named by what it is for. Streams are independent, so adding a
-client changes no relay, and a new use of randomness changes no old one.
+Streams are independent: adding a client changes no relay, and a new use of randomness changes no old one.
 """
 
 from __future__ import annotations
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
 MOST_SEED = 2**31
 """Seeds are whole numbers from 0 to this."""
 
-
 REPEAT_SEED_STEP = 1_000_000
 """Far from any seed of a network, so that no repeat shares its draws with another replicate."""
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """The generator of the stream ``names`` under ``seed``.
+    """The generator of the stream ``names`` under ``seed``: the same bits on every machine.
 
-    The name is hashed with SHA-256 into the 128-bit key of a Philox counter generator: the same
-    bits on every machine and for every version of Python.
+    The name is hashed with SHA-256 into the 128-bit key of a Philox counter generator.
     """
     # `torsweep --help` needs the bounds of a seed, and would wait a tenth of a second for NumPy.
     import numpy as np

@@ -85,8 +85,7 @@ def _files_of(name: str) -> list[str]:
 
 @functools.cache
 def _loaded(name: str, file: Path) -> tuple[str, ...]:
-    """The names of modules that the module ``name`` imports, and of data files that it names beside
-    itself."""
+    """The modules that the module ``name`` imports, and the data files that it names beside itself."""
     tree = ast.parse(file.read_bytes())
     modules = [
         module

@@ -2,7 +2,7 @@
 
 ``100 ms``, ``5 MiB``, ``10 Mbit/s`` come in; integers in one base unit each come out: nanoseconds, bytes,
 bytes per second. A bare number is refused, because a reader would have to guess its unit. At the end are the
-ranges that keys of several files have in common: each bound says why it is there.
+bounds that keys of several files have in common.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ BYTES_PER_SECOND_PER = {
 
 
 def parse_quantity(value: object, unit_factors: dict, example: str) -> int:
-    """The integer number of base units in ``value``.
+    """The number of base units in ``value``, a text of a number and a unit of ``unit_factors``.
 
-    Raises ValueError, naming the accepted units, when ``value`` is not a string of a number and a
-    unit of ``unit_factors``, or is not a whole number of base units.
+    Raises ValueError, naming the accepted units, for anything else, and where it is no whole number.
     """
     accepted = f"a number and one of {', '.join(unit_factors)}, such as '{example}'"
     match = _QUANTITY.match(value) if isinstance(value, str) else None

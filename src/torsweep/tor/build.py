@@ -120,7 +120,7 @@ def _as_planned(tor: TorSource, recipe: Recipe) -> Recipe:
 
 
 def overridden_stock(source: str | None) -> TorSource:
-    """The tor ``stock``, of ``source`` (``--config tor_source=PATH``) if given; InputError for an empty name."""
+    """The tor ``stock``, of ``source`` (``--config tor_source=PATH``) if given; InputError if it is empty."""
     if source is None:
         return STOCK
     if not source:
