@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 import typer
@@ -63,30 +64,28 @@ def test_an_error_is_one_line_and_a_code(app_that_raises, capsys, error, exit_co
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError(), OSError("no number"), RecursionError()])
-def test_a_defect_passes_through(error):
+def raising(error: BaseException) -> Callable[[], None]:
     def work() -> None:
         raise error
 
+    return work
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), OSError("no number"), RecursionError()])
+def test_a_defect_passes_through(error):
     with pytest.raises(type(error)):
-        exit_code_of(work, "torsweep")
+        exit_code_of(raising(error), "torsweep")
 
 
 def test_an_interrupt_is_one_line(capsys):
-    def work() -> None:
-        raise KeyboardInterrupt
-
-    assert exit_code_of(work, "plotting") == 130
+    assert exit_code_of(raising(KeyboardInterrupt()), "plotting") == 130
     assert capsys.readouterr().err == "plotting: interrupted\n"
 
 
 def test_a_long_value_is_cut_and_a_long_message_shows_its_beginning_and_its_end(capsys):
     assert len(str(InputError("is no level", value="x" * 1000))) < 120
-
-    def work() -> None:
-        raise InputError("is no table", key="k" * 5000, accepted="streams")
-
-    assert exit_code_of(work, "torsweep") == 2
+    long = InputError("is no table", key="k" * 5000, accepted="streams")
+    assert exit_code_of(raising(long), "torsweep") == 2
     said = capsys.readouterr().err
     assert len(said) < 1600
     assert said.startswith("torsweep: kkk") and said.endswith("accepted: streams\n")

@@ -37,26 +37,42 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
     assert machine.shared_memory_bytes is not None and machine.shared_memory_bytes > 0
 
 
-def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
-    meminfo = "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"
-    _write(
-        tmp_path,
-        {
-            "proc/meminfo": meminfo,
-            "sys/fs/cgroup/memory.max": "4000000000\n",
-            "sys/fs/cgroup/memory.current": "1500000000\n",
-            "sys/fs/cgroup/memory.stat": "anon 1000000000\ninactive_file 300000000\n",
-            "sys/fs/cgroup/pids.max": "512\n",
-        },
-    )
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        (
+            {
+                "proc/meminfo": "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n",
+                "sys/fs/cgroup/memory.max": "4000000000\n",
+                "sys/fs/cgroup/memory.current": "1500000000\n",
+                "sys/fs/cgroup/memory.stat": "anon 1000000000\ninactive_file 300000000\n",
+                "sys/fs/cgroup/pids.max": "512\n",
+            },
+            {"memory_bytes": 4_000_000_000, "available_bytes": 2_800_000_000, "thread_limit": 512},
+        ),
+        (
+            {"proc/meminfo": "MemTotal: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"},
+            {"memory_bytes": 1_024_000},
+        ),
+        (
+            {
+                "proc/mounts": "tmpfs /dev/shm tmpfs rw,noexec 0 0\ntmpfs /dev/shm tmpfs rw,relatime 0 0\n",
+                "dev/shm/.keep": "",
+            },
+            {"shared_memory_executable": True},
+        ),
+        (
+            {},
+            {"memory_bytes": None, "available_bytes": None, "autogroup": False, "pid_max": None}
+            | {"shared_memory_bytes": None, "shared_memory_executable": None},
+        ),
+    ],
+    ids=["a group that allows less", "a group without a limit", "the last mount counts", "nothing"],
+)
+def test_what_the_machine_says_is_read_and_the_rest_is_unknown(tmp_path: Path, files, read) -> None:
+    _write(tmp_path, files)
     machine = read_machine(tmp_path)
-    assert (machine.memory_bytes, machine.available_bytes) == (4_000_000_000, 2_800_000_000)
-    assert machine.thread_limit == 512
-
-
-def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
-    _write(tmp_path, {"proc/meminfo": "MemTotal: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"})
-    assert read_machine(tmp_path).memory_bytes == 1_024_000
+    assert {name: getattr(machine, name) for name in read} == read
 
 
 GROUP_TREES = {
@@ -89,18 +105,3 @@ def test_the_least_limit_of_the_group_and_those_above_it_counts(tmp_path: Path, 
     machine = read_machine(tmp_path)
     assert (machine.memory_bytes, machine.available_bytes) == (2_147_483_648, 1_147_483_648)
     assert machine.thread_limit == 300
-
-
-def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:
-    machine = read_machine(tmp_path)
-    assert machine.memory_bytes is None and not machine.autogroup
-    assert machine.available_bytes is None
-    assert machine.shared_memory_bytes is None
-    assert machine.shared_memory_executable is None
-    assert machine.pid_max is None
-
-
-def test_the_last_mount_of_shared_memory_is_the_one_seen(tmp_path: Path) -> None:
-    lines = "tmpfs /dev/shm tmpfs rw,noexec 0 0\ntmpfs /dev/shm tmpfs rw,relatime 0 0\n"
-    _write(tmp_path, {"proc/mounts": lines, "dev/shm/.keep": ""})
-    assert read_machine(tmp_path).shared_memory_executable is True

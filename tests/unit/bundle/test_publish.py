@@ -46,58 +46,43 @@ def test_the_same_results_give_the_same_folder(plan, published, tmp_path):
             assert (tmp_path / "again" / file.relative_to(published)).read_bytes() == file.read_bytes()
 
 
-def _unfinished(plan: PublishedPlan) -> str:
-    (plan.runs[0] / "provenance.json").unlink()
-    return "provenance.json: no such file: the run is not finished"
-
-
-def _damaged_run(plan: PublishedPlan) -> str:
-    (plan.runs[0] / "streams.parquet").write_text("sows")
-    return "streams.parquet: has changed"
-
-
-def _network_sampled_anew(plan: PublishedPlan) -> str:
+def _network_sampled_anew(plan: PublishedPlan) -> None:
     file = plan.networks[0] / "network.json"
     file.write_text(file.read_text().replace('"load": 1.0', '"load": 2.0').replace('"seed": 1', '"seed": 9'))
-    return "has been sampled anew since its runs"
-
-
-def _a_run_left_out(plan: PublishedPlan) -> str:
-    object.__setattr__(plan, "runs", plan.runs[1:])
-    return "tables: are of other runs than those given"
-
-
-def _damaged_summary(plan: PublishedPlan) -> str:
-    (plan.stage("summaries") / "summary.md").write_text("sunmary.md")
-    return "summary.md: has changed: its SHA-256 is not the one in plan.json"
-
-
-def _summaries_of_other_tables(plan: PublishedPlan) -> str:
-    stamp(plan.stage("summaries"), network="paper")
-    return "summaries: are of other tables than those given"
-
-
-def _no_figures(plan: PublishedPlan) -> str:
-    shutil.rmtree(plan.stage("figures"))
-    return "figures/ttfb_cdf.png: no such figure"
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "said"),
     [
-        _no_figures,
-        _unfinished,
-        _damaged_run,
-        _network_sampled_anew,
-        _a_run_left_out,
-        _damaged_summary,
-        _summaries_of_other_tables,
+        (lambda plan: shutil.rmtree(plan.stage("figures")), "figures/ttfb_cdf.png: no such figure"),
+        (
+            lambda plan: (plan.runs[0] / "provenance.json").unlink(),
+            "provenance.json: no such file: the run is not finished",
+        ),
+        (
+            lambda plan: (plan.runs[0] / "streams.parquet").write_text("sows"),
+            "streams.parquet: has changed",
+        ),
+        (_network_sampled_anew, "has been sampled anew since its runs"),
+        (
+            lambda plan: object.__setattr__(plan, "runs", plan.runs[1:]),
+            "tables: are of other runs than those given",
+        ),
+        (
+            lambda plan: (plan.stage("summaries") / "summary.md").write_text("sunmary.md"),
+            "summary.md: has changed: its SHA-256 is not the one in plan.json",
+        ),
+        (
+            lambda plan: stamp(plan.stage("summaries"), network="paper"),
+            "summaries: are of other tables than those given",
+        ),
     ],
+    ids=["figures", "unfinished", "run", "network", "run left out", "summary", "other tables"],
 )
-def test_what_does_not_fit_together_is_not_published(plan, tmp_path, damage):
+def test_what_does_not_fit_together_is_not_published(plan, tmp_path, damage, said):
     damaged = copied(plan, tmp_path / "plan")
-    expected = damage(damaged)
-    with pytest.raises(InputError, match=re.escape(expected)):
+    damage(damaged)
+    with pytest.raises(InputError, match=re.escape(said)):
         damaged.publish(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

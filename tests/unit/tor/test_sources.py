@@ -213,34 +213,25 @@ def test_a_branch_that_moves_between_plan_and_build_is_not_built_under_the_plann
     assert not stamp.exists() and not compiler
 
 
-def test_a_tarball_that_changes_while_it_is_unpacked_is_not_built(tarball, tmp_path, compiler, monkeypatch):
-    unpack = build.unpack
-
-    def edited(release, target):
-        version = unpack(release, target)
-        tarball.write_bytes(b"another")
-        return version
-
-    monkeypatch.setattr(build, "unpack", edited)
-    with pytest.raises(InputError, match="has changed while it was copied"):
-        build_tor(TorSource(source=str(tarball), series="none"), tmp_path / "tools")
-    assert not compiler and not list((tmp_path / "tools").glob("0.4*"))
-
-
-def test_a_program_that_changes_while_it_is_copied_is_not_taken(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["unpack", "ask_version"])
+def test_a_tarball_or_a_program_that_changes_while_it_is_copied_is_not_taken(
+    tarball, tmp_path, compiler, monkeypatch, step
+):
     own = program(tmp_path / "tor", "echo Tor version 0.4.8.17.")
     program(tmp_path / "tor-gencert", "exit 0")
-    ask = build.ask_version
+    released = TorSource(source=str(tarball), series="none")
+    tor, file = (released, tarball) if step == "unpack" else (TorSource(program=own), own)
+    take = getattr(build, step)
 
-    def edited(path):
-        answer = ask(path)
-        own.write_text(f"{own.read_text()}# more\n")
+    def edited(*words):
+        answer = take(*words)
+        file.write_bytes(file.read_bytes() + b"# more\n")
         return answer
 
-    monkeypatch.setattr(build, "ask_version", edited)
+    monkeypatch.setattr(build, step, edited)
     with pytest.raises(InputError, match="has changed while it was copied"):
-        build_tor(TorSource(program=own), tmp_path / "tools")
-    assert not list((tmp_path / "tools").glob("0.4*"))
+        build_tor(tor, tmp_path / "tools")
+    assert not compiler and not list((tmp_path / "tools").glob("0.4*"))
 
 
 def test_only_a_release_with_the_series_becomes_the_build_that_is_taken_by_default(
@@ -289,23 +280,18 @@ def test_a_program_is_taken_as_it_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "line"),
+    ("script", "dirauth", "line"),
     [
-        ("echo bash 5.2", "does not run here as tor; its answer to --version is: bash 5.2"),
-        ("echo cannot open libevent.so >&2; exit 127", "its answer to --version is: cannot open libevent.so"),
-        ("echo Tor version 0.4.6.1.", "is too old a tor, got '0.4.6.1'"),
+        ("echo bash 5.2", "yes", "does not run here as tor; its answer to --version is: bash 5.2"),
+        ("echo cannot open libevent.so >&2; exit 127", "yes", "to --version is: cannot open libevent.so"),
+        ("echo Tor version 0.4.6.1.", "yes", "is too old a tor, got '0.4.6.1'"),
+        ("echo Tor version 0.4.8.17.", "no", "without a part that a private network needs, got 'dirauth'"),
     ],
 )
-def test_a_program_that_is_no_tor_is_refused(tmp_path, script, line):
+def test_a_program_that_is_no_tor_of_a_private_network_is_refused(tmp_path, script, dirauth, line):
     with pytest.raises(InputError, match=line) as raised:
-        build_tor(TorSource(program=program(tmp_path / "tor", script)), tmp_path / "tools")
+        build_tor(TorSource(program=program(tmp_path / "tor", script, dirauth)), tmp_path / "tools")
     assert str(raised.value).startswith(f"{tmp_path / 'tor'}: ")
-
-
-def test_a_program_that_cannot_be_an_authority_is_refused(tmp_path):
-    client = program(tmp_path / "tor", "echo Tor version 0.4.8.17.", dirauth="no")
-    with pytest.raises(InputError, match="without a part that a private network needs, got 'dirauth'"):
-        build_tor(TorSource(program=client), tmp_path / "tools")
 
 
 def test_a_program_of_another_machine_or_none_is_refused(tmp_path):
