@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.option_bundle import Parameter
-from torsweep.config.reading import Section, validate
+from torsweep.config.reading import Section, validate, with_keys
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
@@ -121,14 +121,13 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
         raise InputError("no such era", key="era", value=era, accepted=", ".join(ERAS))
     turned = {name for name in levels if find_knob(name).of_tor}
     in_effect = {**usual_levels(era), **levels}
-    section: dict[str, Any] = dict(_COMMON)
+    settings: dict[str, object] = dict(_COMMON)
     for knob in KNOBS.values():
         if not knob.of_tor:
             continue
         against = next((one for one, level in knob.under.items() if in_effect[one] != level), None)
         if against is None:
-            for dotted, value in knob.read(in_effect[knob.name]).items():
-                _set(section, dotted, value)
+            settings.update(knob.read(in_effect[knob.name]))
         elif knob.name in turned and not knob.passed_over:
             raise InputError(
                 f"has no effect under this {against}",
@@ -137,12 +136,5 @@ def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
                 accepted=f"{against}={knob.under[against]}",
             )
     consensus = era_consensus(era)
-    section["consensus"] = consensus.others if consensus else {}
-    return TorSettings.model_validate(section)
-
-
-def _set(section: dict[str, Any], dotted: str, value: object) -> None:
-    *parents, last = dotted.split(".")
-    for parent in parents:
-        section = section.setdefault(parent, {})
-    section[last] = value
+    settings["consensus"] = consensus.others if consensus else {}
+    return TorSettings.model_validate(with_keys({}, settings))

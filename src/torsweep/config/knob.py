@@ -52,8 +52,8 @@ FIFTH = Mark(PURPLE, DOTTED, "v")
 """The levels beside it, in this order where nothing speaks for another one."""
 
 
-SIXTH, SEVENTH = Mark(ORANGE, DASHED, "P"), Mark(BLACK, LONG_DASHED, "X")
-_DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
+_FURTHER = (Mark(ORANGE, DASHED, "P"), Mark(BLACK, LONG_DASHED, "X"))
+_DISTINCT = (USUAL, OTHER, THIRD, FOURTH, FIFTH, *_FURTHER)
 
 ALL_MARKS = (
     *_DISTINCT,

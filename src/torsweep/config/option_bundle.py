@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.reading import RefusedValue, Section, listed
 from torsweep.config.traffic import AnyKind
 
 Position = Literal["guard", "exit", "guard_exit", "middle"]
@@ -22,18 +22,14 @@ Role = Literal["relay", "client", "authority"]
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 class Where(Section):
     """Hosts of a network: all of a ``role``, or a ``share`` of them; or those in ``names``."""
 
     role: Role = "relay"
     """What the hosts are."""
-    position: Annotated[tuple[Position, ...], Field(max_length=4), BeforeValidator(_listed)] = ()
+    position: Annotated[tuple[Position, ...], Field(max_length=4), BeforeValidator(listed)] = ()
     """Relays of these positions only, one or a list."""
-    kind: Annotated[tuple[AnyKind, ...], Field(max_length=10), BeforeValidator(_listed)] = ()
+    kind: Annotated[tuple[AnyKind, ...], Field(max_length=10), BeforeValidator(listed)] = ()
     """Clients of these kinds only, one or a list."""
     share: Annotated[float, Field(strict=True, ge=0.001, le=1)] | None = None
     """A part of them: of relays by weight in the consensus, of clients by number. It is drawn from the

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
 
 from torsweep.config.option_bundle import OptionValue, Where
-from torsweep.config.reading import RefusedValue, Section, default_text
+from torsweep.config.reading import RefusedValue, Section, default_text, listed
 from torsweep.config.traffic import Duration
 from torsweep.units import Between, RateBytesPerSecond, SizeBytes
 
@@ -140,11 +140,7 @@ class Program(Section):
         return self
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, Mapping) else value
-
-
-Programs = Annotated[tuple[Program, ...], BeforeValidator(_listed), Field(max_length=100)]
+Programs = Annotated[tuple[Program, ...], BeforeValidator(listed), Field(max_length=100)]
 """The programs of a level: one, or a list."""
 
 

@@ -77,13 +77,24 @@ def parse_settings(settings: Sequence[str] | None) -> dict[str, object]:
     return parsed
 
 
+def listed(value: object) -> object:
+    """What may stand alone in a file, as a list."""
+    return [value] if isinstance(value, str | Mapping) else value
+
+
 def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]) -> dict[str, Any]:
-    """A copy of ``document`` with each ``a.b.c`` of ``overrides`` set; texts are read as YAML scalars.
+    """:func:`with_keys`; texts are read as YAML scalars."""
+    read = {key: parse_scalar(each) if isinstance(each, str) else each for key, each in overrides.items()}
+    return with_keys(document, read)
+
+
+def with_keys(document: Mapping[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
+    """A copy of ``document`` with each ``a.b.c`` of ``values`` set.
 
     Raises InputError when a key leads through something that is no mapping.
     """
     changed = dict(document)
-    for dotted, value in overrides.items():
+    for dotted, value in values.items():
         *parents, last = dotted.split(".")
         place = changed
         for parent in parents:
@@ -92,7 +103,7 @@ def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]
                 raise InputError(f"'{parent}' holds a value, not keys", key=dotted, value=value)
             place[parent] = dict(inner)
             place = place[parent]
-        place[last] = parse_scalar(value) if isinstance(value, str) else value
+        place[last] = value
     return changed
 
 

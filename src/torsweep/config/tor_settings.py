@@ -120,8 +120,6 @@ TcpRules = Literal["linux", "linux_6_18"]
 DROPTAIL_BYTES = 75_000
 """Fifty packets of 1,500 bytes, as before the down-links of an emulation and in ModelNet's pipes."""
 
-LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES = 1_500, 2**32
-
 
 class Codel(Section):
     """The queue of Shadow's router: CoDel with a target of 10 ms."""
@@ -133,7 +131,7 @@ class Droptail(Section):
     """A queue that drops what it has no room for, besides the packet that is being sent."""
 
     kind: Literal["droptail"]
-    bytes: Annotated[int, whole(LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES)]
+    bytes: Annotated[int, whole(1_500, 2**32)]
 
 
 class Transport(Section):

@@ -8,7 +8,7 @@ In: a section of a document. Out: :class:`Tracing`. What the places are, and wha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -64,7 +64,7 @@ GROUP_OF: Mapping[str, Group] = {part: group for group, parts in GROUPS.items() 
 
 Point = Literal["inbuf", "recognized", "queue", "outbuf", "flush"]
 
-POINTS: tuple[Point, ...] = ("inbuf", "recognized", "queue", "outbuf", "flush")
+POINTS: tuple[Point, ...] = get_args(Point)
 """The places of a relay that a cell passes, in order."""
 
 Stage = Literal["relaying", "waiting", "writing"]

@@ -39,9 +39,14 @@ def require_regular(file: Path, missing: str = "no such file") -> int:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {reason(error)}", file=file) from None
     if not stat.S_ISREG(state.st_mode):
-        what = "a folder" if stat.S_ISDIR(state.st_mode) else "a pipe, a socket or a device"
-        raise InputError(f"is {what}", file=file, accepted="a file")
+        raise InputError(f"is {what_it_is(state.st_mode)}", file=file, accepted="a file")
     return state.st_size
+
+
+def what_it_is(mode: int) -> str:
+    """What a path of ``mode`` (``st_mode``) is, in words."""
+    names = {stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFLNK: "a symbolic link"}
+    return names.get(stat.S_IFMT(mode), "a pipe, a socket or a device")
 
 
 def read_bytes(file: Path, most_bytes: int, missing: str = "no such file") -> bytes:

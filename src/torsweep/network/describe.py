@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -233,18 +234,12 @@ def overload_text(descriptions: Sequence[Description]) -> str | None:
     regimes = [each.regime for each in descriptions if each.regime.overloaded]
     if not regimes:
         return None
-    demand, third = (
-        float(np.mean(rates)) / MIB
-        for rates in (
-            [regime.demand_ceiling_bytes_per_s for regime in regimes],
-            [regime.third_of_capacity_bytes_per_s for regime in regimes],
-        )
-    )
-    slow_s = float(np.mean([regime.crowded_download_s or 0 for regime in regimes]))
-    fast_s = float(np.mean([regime.unloaded_download_s for regime in regimes]))
-    which = (
-        "The network is" if len(descriptions) == 1 else f"{len(regimes)} of {len(descriptions)} networks are"
-    )
+    demand = fmean(regime.demand_ceiling_bytes_per_s for regime in regimes) / MIB
+    third = fmean(regime.third_of_capacity_bytes_per_s for regime in regimes) / MIB
+    slow_s = fmean(regime.crowded_download_s or 0 for regime in regimes)
+    fast_s = fmean(regime.unloaded_download_s for regime in regimes)
+    count = len(descriptions)
+    which = "The network is" if count == 1 else f"{len(regimes)} of {count} networks are"
     return (
         f"{which} overloaded {demand / third:.1f}-fold: web clients ask for {demand:.1f} MiB/s, relays can "
         f"carry {third:.1f} MiB/s over three hops, so that even without other clients a web download takes "

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from torsweep.errors import OutputError
+from torsweep.formats.files import what_it_is
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -83,7 +84,7 @@ def require_writable(path: Path, *kinds: FolderKind) -> None:
     if state is None:
         return
     if not stat.S_ISDIR(state.st_mode):
-        _refuse(path, f"is {_what(state.st_mode)}", kinds)
+        _refuse(path, f"is {what_it_is(state.st_mode)}", kinds)
     try:
         # Snakemake makes the folders of a step's outputs before the step.
         file = next((name for name in _files(path) if not (path / name).is_dir()), None)
@@ -157,7 +158,7 @@ def require_plain(path: Path) -> None:
     if state is None:
         return
     if not stat.S_ISREG(state.st_mode):
-        raise OutputError(f"{path}: is {_what(state.st_mode)}; accepted: a new file")
+        raise OutputError(f"{path}: is {what_it_is(state.st_mode)}; accepted: a new file")
     if not state.st_mode & 0o222:
         raise OutputError(f"{path}: is write-protected")
 
@@ -189,11 +190,6 @@ def _state(path: Path) -> os.stat_result | None:
         return None
     except (OSError, ValueError) as error:
         raise OutputError(f"{path}: cannot be written: {getattr(error, 'strerror', error)}") from None
-
-
-def _what(mode: int) -> str:
-    names = {stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFLNK: "a symbolic link"}
-    return names.get(stat.S_IFMT(mode), "a pipe, a socket or a device")
 
 
 def _read_marker(folder: Path) -> dict[str, Any] | None:
