@@ -113,10 +113,7 @@ def usual_levels(era: str) -> dict[str, str]:
 
 def tor_settings(era: str, levels: Mapping[str, str]) -> TorSettings:
     """The settings of ``era`` with ``levels`` (knob → level) turned; knobs of other things are passed over.
-
-    Raises InputError when the era or a knob is unknown, a level is no level, or a knob has no effect beside
-    the levels of others.
-    """
+    InputError for an unknown era, knob or level, and for a knob without effect beside other levels."""
     if era not in ERAS:
         raise InputError("no such era", key="era", value=era, accepted=", ".join(ERAS))
     turned = {name for name in levels if find_knob(name).of_tor}

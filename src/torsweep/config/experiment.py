@@ -162,8 +162,7 @@ class Experiment(Section):
 
     @property
     def seeds(self) -> range:
-        """The seeds of the networks; if levels have different numbers of networks, the most that a level
-        has."""
+        """The seeds of the networks: as many as the level with the most of them has."""
         return range(self.first_seed, self.first_seed + most_networks(self.replicates))
 
     def own_seeds(self, variant: Variant) -> range:
@@ -179,8 +178,8 @@ class Experiment(Section):
         """The plan ``name``: a sensitivity's knobs replace those of the main grid, or come after them.
 
         Its baseline is the experiment's; for a knob that the experiment leaves alone, or whose level a
-        sensitivity leaves out, it is the era's level, or else the first there is. Raises InputError
-        when there is no such plan.
+        sensitivity leaves out, it is the era's level, or else the first there is. InputError for an unknown
+        plan.
         """
         if name not in self.plan_names:
             problem = f"{self.name} has no such plan{suggestion(name, self.plan_names)}"
@@ -190,10 +189,8 @@ class Experiment(Section):
         return Plan.over(name, {**self.knobs, **changed}, usual)
 
     def variant(self, text: str) -> Variant:
-        """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in.
-
-        Raises InputError for an unknown knob or a level that is no level.
-        """
+        """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in;
+        InputError for an unknown knob or level."""
         levels = dict(Variant.parse(text).levels) if text else {}
         check_names(levels, self.names)
         ordered = {knob: levels.pop(knob, self.baseline[knob]) for knob in self.knobs}
@@ -224,7 +221,7 @@ class Experiment(Section):
         return {DEFAULT_OPTIONS: OptionBundle(), **self.options}
 
     def bundle(self, variant: Variant) -> OptionBundle:
-        """The torrc lines and consensus parameters of ``variant``: its bundle, and knobs
+        """The torrc lines and consensus parameters of ``variant``: its bundle's, and knobs
         ``consensus.NAME``."""
         bundle = self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
         parameters = {
@@ -351,10 +348,8 @@ def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
 
 
 def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRECTORY) -> Path:
-    """The experiment.yaml of an experiment given by name, by folder or by file.
-
-    Raises InputError, listing the names there are, when ``directory`` has no such experiment.
-    """
+    """The experiment.yaml of an experiment given by name, by folder or by file; InputError, with the names
+    there are, when ``directory`` has no such experiment."""
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml"):
         return find(path)
@@ -373,10 +368,8 @@ def load_experiment(
     overrides: Mapping[str, object] | None = None,
     directory: Path = EXPERIMENTS_DIRECTORY,
 ) -> Experiment:
-    """The experiment of that name (that of its folder) or in that file, with ``overrides`` applied.
-
-    Raises InputError naming file, key and value when the file or an override is wrong.
-    """
+    """The experiment of that name (that of its folder) or in that file, with ``overrides`` applied;
+    InputError naming file, key and value where one is wrong."""
     file = experiment_path(name_or_path, directory)
     document: dict[str, Any] = read_yaml(file)
     overrides = overrides or {}

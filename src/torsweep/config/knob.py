@@ -75,10 +75,8 @@ LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
 
 @dataclass(frozen=True)
 class AcceptedLevels:
-    """The texts that are levels: which, in words and as a schema, and the ``value`` that a text sets.
-
-    ``value`` raises ValueError for a text that is no level.
-    """
+    """The texts that are levels: which, in words and as a schema, and the ``value`` that a text sets; it
+    raises ValueError for a text that is no level."""
 
     accepted: str
     schema: Mapping[str, Any]

@@ -376,10 +376,8 @@ def _scaled(count: int, *factors: float) -> int:
 
 
 def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY) -> Path:
-    """The file of a network given by name (``laptop``) or by path.
-
-    Raises InputError, listing the names there are, when ``directory`` has no such network.
-    """
+    """The file of a network given by name (``laptop``) or by path; InputError, with the names there are, when
+    ``directory`` has no such network."""
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return find(path)
@@ -395,10 +393,8 @@ def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY)
 def load_network_config(
     path: str | Path, overrides: Mapping[str, object] | None = None, directory: Path = NETWORKS_DIRECTORY
 ) -> NetworkConfig:
-    """The configuration in ``path`` (or of that name), with ``overrides`` (``a.b`` → value) applied.
-
-    Raises InputError naming file, key and value when the file or an override is wrong.
-    """
+    """The configuration in ``path`` (or of that name), with ``overrides`` (``a.b`` → value) applied;
+    InputError naming file, key and value where one is wrong."""
     file = network_path(path, directory)
     document = read_yaml(file)
     if overrides:

@@ -154,8 +154,7 @@ class OptionBundle(Section):
 
     @property
     def content(self) -> Any:
-        """A key that is equal for two bundles with the same effect: tor ignores the case of letters in
-        options."""
+        """Equal for two bundles with the same effect: tor ignores the case of letters in options."""
         torrc = {option.lower(): value for option, value in self.torrc.items()}
         return (torrc, dict(self.consensus), self.on if torrc else None)
 

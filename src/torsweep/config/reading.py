@@ -89,10 +89,8 @@ def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]
 
 
 def with_keys(document: Mapping[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """A copy of ``document`` with each ``a.b.c`` of ``values`` set.
-
-    Raises InputError when a key leads through something that is no mapping.
-    """
+    """A copy of ``document`` with each ``a.b.c`` of ``values`` set; InputError when a key leads through
+    something that is no mapping."""
     changed = dict(document)
     for dotted, value in values.items():
         *parents, last = dotted.split(".")
@@ -200,10 +198,8 @@ _NO_KEY = re.compile(r".*[\[(<]|(constrained-)?(int|float|str)$")
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:
-    """`` (did you mean 'name'?)`` for the name closest to ``word``, or nothing when none is close.
-
-    A name is close, too, that begins with it.
-    """
+    """`` (did you mean 'name'?)`` for the name closest to ``word`` or one that begins with it; else
+    nothing."""
     names = [name for name in names if name != word]
     begun = (name for name in names if word and name.startswith(word))
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.7) or [*begun][:1]

@@ -50,10 +50,8 @@ class ShadowOptions(Section):
         return self
 
     def into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """``document``, the configuration of a simulation, with these options in it.
-
-        Raises InputError for a host that it does not have.
-        """
+        """``document``, the configuration of a simulation, with these options in it; InputError for a host
+        that it does not have."""
         for section in ("general", "experimental", "host_option_defaults"):
             if given := getattr(self, section):
                 document[section] = {**(document.get(section) or {}), **given}

@@ -57,11 +57,8 @@ class Variant:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The variant that ``text`` names.
-
-        Raises InputError when it is no list of ``knob=level``, names a knob twice or that there is
-        not, or a level that is no level of its knob.
-        """
+        """The variant that ``text`` names; InputError when it is no list of ``knob=level``, names a knob
+        twice or an unknown one, or a level that is no level of its knob."""
         levels: dict[str, str] = {}
         for part in text.split(JOINED_BY):
             knob, equals, level = part.partition("=")

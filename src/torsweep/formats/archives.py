@@ -26,10 +26,8 @@ _ZIP_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, ValueError, KeyError, N
 
 
 def unpack_tarball(tarball: Path, folder: Path) -> None:
-    """Unpack ``tarball`` into ``folder``; what an archive that is refused has left there is removed.
-
-    An OSError means that ``folder`` cannot take the files.
-    """
+    """Unpack ``tarball`` into ``folder``; what an archive that is refused has left there is removed. An
+    OSError means that ``folder`` cannot take the files."""
     require_regular(tarball)
     try:
         with tarfile.open(tarball) as archive:
@@ -46,10 +44,8 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
 
 
 def _contained(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """The members of ``archive``, which belong to whoever unpacks them and get no set-user-ID bits.
-
-    Raises tarfile.TarError for a device, for what leads out of the folder, and for what goes through a link.
-    """
+    """The members of ``archive``, which belong to whoever unpacks them and get no set-user-ID bits;
+    tarfile.TarError for a device, for what leads out of the folder, and for what goes through a link."""
     links: set[PurePosixPath] = set()
     for member in archive:
         path, target = PurePosixPath(member.name), PurePosixPath(member.linkname)

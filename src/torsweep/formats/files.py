@@ -28,10 +28,8 @@ MOST_INTEGER = 2**63 - 1
 
 
 def require_regular(file: Path, missing: str = "no such file") -> int:
-    """The size of the regular file ``file`` in bytes.
-
-    Raises InputError when there is none (its problem is ``missing``) or it is something else than a file.
-    """
+    """The size of the regular file ``file`` in bytes; InputError when there is none (its problem is
+    ``missing``) or it is something else than a file."""
     try:
         state = file.stat()
     except FileNotFoundError:

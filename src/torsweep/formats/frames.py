@@ -23,10 +23,8 @@ from torsweep.formats.files import reason, require_regular, unpacked
 def read_csv(
     file: Path, texts: Iterable[str] | None, numbers: Iterable[str] = (), missing: str = "no such file"
 ) -> pl.DataFrame:
-    """The table in ``file``: ``texts`` are its columns of text (None: all are), ``numbers`` of real numbers.
-
-    Columns of either that it does not have are passed over. Raises InputError when it is no such table.
-    """
+    """The table in ``file``: ``texts`` are its columns of text (None: all are), ``numbers`` of real numbers;
+    those that it does not have are passed over. InputError when it is no such table."""
     require_regular(file, missing)
     types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
     rows_to_guess_from = None if texts is not None else 0

@@ -85,11 +85,8 @@ def _plain(text: str, node: yaml.Node) -> object:
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """The mapping in the YAML file ``file``.
-
-    Raises InputError when the file cannot be read, is not the YAML of the module's docstring, or holds
-    something else than a mapping at its top.
-    """
+    """The mapping in the YAML file ``file``; InputError when it cannot be read, is not the YAML of the
+    module's docstring, or holds something else than a mapping at its top."""
     try:
         document = _loaded(read_bytes(file, MOST_YAML_BYTES).decode("utf-8"))
     except UnicodeDecodeError:
@@ -119,10 +116,8 @@ def parse_other_yaml(content: bytes | str, file: Path) -> Any:
 
 
 def _require_bounded(content: bytes | str) -> None:
-    """yaml.YAMLError where ``content`` is nested too deep, or its aliases stand for too many values.
-
-    The parser's events are flat; building values of them is what recurses.
-    """
+    """yaml.YAMLError where ``content`` is nested too deep, or its aliases stand for too many values. The
+    parser's events are flat; building values of them is what recurses."""
     sizes, open_sizes, anchors, copies = dict[str | None, int](), [0], list[str | None](), 0
     for event in yaml.parse(content, Loader=_C_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 1

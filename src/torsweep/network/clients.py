@@ -4,11 +4,10 @@ In: a table of client bandwidths (:class:`ClientBandwidth`), a seed. Out: down a
 number of clients; the first n of a larger network are those of a smaller one. Tables are made from Ookla Open
 Data tiles (CSV or Parquet): each is a region with mean rates, which counts by its tests.
 
-The table has two parts. *Between regions*: quantiles of the mean download rate over regions,
-weighted by their users, and for each tenth of that distribution the quantiles of the mean upload
-rate. *Within a region*: households differ log-normally around their region's mean, with
-``spread_sigma`` (standard deviation of the logarithm) and ``spread_correlation`` between the two
-directions; this part is an assumption, and the table says so.
+*Between regions* a table has quantiles of the mean download rate, weighted by users, and for each tenth of
+them those of the mean upload rate. *Within a region*, households differ log-normally around its mean, with
+``spread_sigma`` (of the logarithm) and ``spread_correlation`` between the two directions: an assumption, as
+the table says.
 """
 
 from __future__ import annotations
@@ -130,9 +129,7 @@ class _BandwidthTable(BaseModel):
 
 def read_bandwidth(path: Path) -> ClientBandwidth:
     """The table in ``path``, or that of a CSV file of clients: ``down_mbit_per_s``, ``up_mbit_per_s``.
-
-    Raises InputError when rates are missing, not positive or not ascending.
-    """
+    InputError when rates are missing, not positive or not ascending."""
     if path.suffix == ".csv":
         clients = _numbers(read_csv(path, None), _OF_CLIENTS, path) * _PER_MBIT
         rows = ((down, up, 1.0) for down, up in clients.iter_rows())

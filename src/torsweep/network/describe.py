@@ -98,9 +98,7 @@ def pauses(web: ClientTraffic | None) -> bool:
 
 def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Description:
     """The description of ``network`` with the round trips of ``latencies``; its clients do ``traffic``.
-
-    Without web clients that pause its regime says nothing of demand.
-    """
+    Without web clients that pause its regime says nothing of demand."""
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     groups = {
         name: sum(len(network.clients_of(kind)) for kind in group.kinds)

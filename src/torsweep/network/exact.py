@@ -22,10 +22,8 @@ _NORMAL_TAIL = 0.0002
 
 
 def quantile(table: Floats, probability: Floats) -> Floats:
-    """Values at ``probability`` (any shape, 0 ≤ p < 1) of a quantile function tabulated in ``table``.
-
-    ``table`` has shape (points,), at equally spaced probabilities from 0 to 1; linear in between.
-    """
+    """Values at ``probability`` (any shape, 0 ≤ p < 1) of a quantile function tabulated in ``table``
+    (points,), at equally spaced probabilities from 0 to 1; linear in between."""
     return conditional_quantile(table[np.newaxis], np.zeros((), np.int64), probability)
 
 

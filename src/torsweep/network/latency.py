@@ -139,10 +139,8 @@ def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def read_model(path: Path) -> tuple[CoordinateModel, Whereabouts | None]:
-    """The model in ``path``, and where its places are; None where it does not say so.
-
-    Raises InputError when the file is damaged or of another kind.
-    """
+    """The model in ``path``, and where its places are; None where it does not say so. InputError when the
+    file is damaged or of another kind."""
     arrays = read_arrays(path)
     if "position_us" not in arrays and _MEASURED in arrays:
         raise InputError("holds no coordinate model", file=path, key="latency.use", accepted="direct")

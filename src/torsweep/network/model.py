@@ -173,10 +173,8 @@ class Latencies:
     floor_us: int
 
     def between(self, first: HostNumbers, second: HostNumbers) -> NDArray[np.int64]:
-        """The round trips of hosts ``first`` and ``second``, of the shape that both broadcast to.
-
-        A host and itself are ``floor_us`` apart.
-        """
+        """The round trips of hosts ``first`` and ``second``, of the shape that both broadcast to. A host and
+        itself are ``floor_us`` apart."""
         first, second = np.asarray(first), np.asarray(second)
         rtt_us = self.matrix_us[self.place[first], self.place[second]].astype(np.int64)
         rtt_us = np.clip(rtt_us + self.access_us[first] + self.access_us[second], self.floor_us, MOST_RTT_US)
@@ -324,10 +322,8 @@ def network_text(network: Network) -> str:
 
 
 def write_network(network: Network, matrix_us: NDArray[np.int32], directory: Path) -> None:
-    """Write ``directory`` as a whole, replacing what stood there.
-
-    ``matrix_us`` holds the round trips between places, (places, places) int32 in microseconds.
-    """
+    """Write ``directory`` as a whole, replacing what stood there. ``matrix_us`` holds the round trips between
+    places, (places, places) int32 in microseconds."""
     with whole_directory(directory, NETWORK_FOLDER) as temporary:
         with (temporary / LATENCY_FILE).open("wb") as file:
             # ndarray.tofile, which write_array calls, does not say why a file could not be written.

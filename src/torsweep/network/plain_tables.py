@@ -30,10 +30,8 @@ RELAY_VALUES = PopulationRelay._fields[1:]
 
 def with_values(population: Population, path: Path) -> Population:
     """``population`` with the columns of the table in ``path``, which has a row for each of its relays, in
-    order. Where it has weights, positions share weight as these do.
-
-    Raises InputError for other columns, another number of rows, and a value that is out of range.
-    """
+    order. Where it has weights, positions share weight as these do. InputError for other columns, another
+    number of rows, and a value that is out of range."""
     table = read_csv(path, None)
     if not table.columns or set(table.columns) - set(RELAY_VALUES):
         accepted = f"some of {', '.join(RELAY_VALUES)}"

@@ -223,10 +223,8 @@ def _with_both_ends(counts: dict[str, int], share: Mapping[str, float]) -> dict[
 def sample_relays(
     config: NetworkConfig, population: Population, told: Population, seed: int, places: PlacesOf
 ) -> tuple[Relay, ...]:
-    """The relays of one network in the order of positions and then of capacity.
-
-    They are drawn from ``population``, and have the weights and rates of ``told``, which has the same relays.
-    """
+    """The relays of one network in the order of positions and then of capacity. They are drawn from
+    ``population``, and have the weights and rates of ``told``, which has the same relays."""
     counts = position_counts(config, population)
     row_of = {id(relay): row for row, relay in enumerate(population.relays)}
     chosen = [told.relays[row_of[id(relay)]] for relay in _balanced_sample(population, counts, seed)]
@@ -350,10 +348,8 @@ def _amounts(relay: PopulationRelay) -> tuple[int, int, int]:
 
 
 def _excess(sums: NDArray[np.int64], expected: NDArray[np.int64], tolerance: NDArray) -> NDArray[np.int64]:
-    """The largest deviation of each row of ``sums`` (rows, 3), in thousandths of its tolerance.
-
-    Rows within tolerance all count as 0, so that the least is the first of them.
-    """
+    """The largest deviation of each row of ``sums`` (rows, 3), in thousandths of its tolerance. Rows within
+    tolerance all count as 0, so that the least is the first of them."""
     off_permille = np.abs(sums - expected) * 1_000 // expected[[0, 1, 1]]
     excess = (off_permille * 1_000 // tolerance).max(axis=1)
     return np.where(excess <= 1_000, 0, excess)
@@ -372,10 +368,8 @@ def _weight_by_position(config: NetworkConfig, population: Population) -> dict[s
 def _with_shares_of(
     relays: list[PopulationRelay], population: Population, weight: Mapping[str, int]
 ) -> list[int]:
-    """Consensus weights scaled, within each position, so that positions share them as they do ``weight``.
-
-    The mean weight stays that of the population.
-    """
+    """Consensus weights scaled, within each position, so that positions share them as they do ``weight``. The
+    mean weight stays that of the population."""
     present = {relay.position for relay in relays}
     share = {position: weight[position] for position in present}
     sampled = {

@@ -79,10 +79,8 @@ class StagedRelays(BaseModel):
 
 
 def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | None = None) -> list[str]:
-    """Write ``out`` and return the lines to print. Raises InputError naming what is wrong.
-
-    ``descriptors`` is a file of server descriptors, a folder or a tarball of such files, for ``consensus``.
-    """
+    """Write ``out`` and return the lines to print. ``descriptors`` is a file of server descriptors, a folder
+    or a tarball of such files, for ``consensus``. InputError names what is wrong."""
     if file_format not in RELAY_FORMATS:
         accepted = ", ".join(RELAY_FORMATS)
         raise InputError("no such format", key="--format", value=file_format, accepted=accepted)
@@ -164,9 +162,7 @@ def _population(
     weights: Sequence[tuple[Position, float]],
 ) -> Population:
     """``relays``, which have rates; ``weights`` are of all relays that run: shares are the directory's.
-
-    Raises InputError when the relays with rates have less than half of the weight.
-    """
+    InputError when the relays with rates have less than half of the weight."""
     known = sum(relay.consensus_weight for relay in relays) / sum(weight for _, weight in weights)
     if known < _LEAST_KNOWN:
         value = f"{len(relays)} of {len(weights)} relays, {100 * known:.1f} % of consensus weight"
@@ -206,10 +202,8 @@ def _flags_position(entry: Any) -> Position:
 
 
 def _running_relays(file: Path) -> tuple[list[Any], datetime.datetime]:
-    """stem's entries of the running relays of the consensus ``file``, and its date; InputError for none.
-
-    A consensus ends with signatures: one without has been cut off.
-    """
+    """stem's entries of the running relays of the consensus ``file``, and its date; InputError for none, and
+    for one without the signatures at its end."""
     text = whole_text(file) + "\n"
     heads = re.findall(rf"^{_VERSION_LINE}(.*)$", text, re.MULTILINE)
     if heads != ["3"] or re.search(r"^vote-status vote\b", text, re.MULTILINE):

@@ -128,11 +128,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
 
 
 def input_paths(config: NetworkConfig) -> dict[str, Path]:
-    """The files that the network is sampled from, by what they hold: relays, bandwidth, latency; or
-    those that say what networks of tornettools are.
-
-    Raises InputError when one that ``config`` names is missing.
-    """
+    """The files that the network is sampled from, by what they hold: relays, bandwidth, latency; or those
+    that say what networks of tornettools are. InputError when one that ``config`` names is missing."""
     if config.tornettools:
         folders = enumerate(config.tornettools, start=1)
         return {f"tornettools {number}": find(folder) / TORNET_FILE for number, folder in folders}

@@ -91,10 +91,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` as a whole (see :func:`whole_file`).
-
-    Raises InputError for a text with the name of a file that is not UTF-8.
-    """
+    """Write ``text`` to ``path`` as a whole (see :func:`whole_file`); InputError for a text with the name of
+    a file that is not UTF-8."""
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
@@ -182,8 +180,8 @@ def with_table_checksums(document: Mapping[str, Any], folder: Path) -> dict[str,
 def verify_folder(folder: Path, manifest: str, missing: str = NOT_FINISHED) -> dict[str, Any]:
     """The content of ``folder``'s ``manifest`` without the checksums, all of which fit.
 
-    Raises InputError when the manifest is missing (its problem is ``missing``) or no manifest, and when a
-    file that it names is missing or has changed since: the message names the file and the folder.
+    InputError when the manifest is missing (its problem is ``missing``) or no manifest; and, naming file and
+    folder, when a file of it is missing or has changed since.
     """
     document = read_json(folder / manifest, missing)
     checksums = document.pop(CHECKSUMS, None)

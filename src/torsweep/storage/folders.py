@@ -4,15 +4,10 @@ In: a path and the kind of folder a command is to leave there. Out: that folder,
 with nothing touched. torsweep writes only to a path that does not exist, to an empty folder, or to a folder
 with the marker of the same kind: never to a file, a link, a device or another user's folder.
 
-:class:`OutputFolder` is a parser for parameters of commands: a path that is forbidden is refused while the
-command line is read, before anything has been read, downloaded or computed.
-
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
-put there: one that holds anything else is not replaced.
-
-One process at a time writes into a folder: it has the kernel's lock (flock) on its ``.lock`` file until a
-block or the process ends, so a killed process leaves none behind. cellsim takes the same one on a run
-directory.
+put there: one that holds anything else is not replaced. One process at a time writes into a folder: it has
+the kernel's lock (flock) on its ``.lock`` file, so a killed process leaves none behind; cellsim takes the
+same one on a run directory.
 """
 
 from __future__ import annotations
@@ -43,11 +38,8 @@ _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
 
 @dataclass(frozen=True)
 class FolderKind:
-    """A kind of folder: its name in the marker, and what a message calls it.
-
-    ``later`` is a pattern of the paths, relative to the folder, of files that may come into it after the
-    marker has been written.
-    """
+    """A kind of folder: its name in the marker, and what a message calls it. ``later`` is a pattern of the
+    paths, relative to it, of files that may come into it after the marker has been written."""
 
     name: str
     what: str
@@ -116,10 +108,8 @@ def require_replaceable(path: Path, kind: FolderKind) -> None:
 
 
 def own_folder(path: Path, *kinds: FolderKind) -> None:
-    """Make ``path`` if need be, and mark it as torsweep's, of the first of ``kinds``.
-
-    Raises OutputError when the rule of this module forbids it, or the folder cannot be written.
-    """
+    """Make ``path`` if need be, and mark it as torsweep's, of the first of ``kinds``; OutputError when the
+    rule of this module forbids it, or the folder cannot be written."""
     require_writable(path, *kinds)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -164,7 +154,7 @@ def require_plain(path: Path) -> None:
 
 
 class OutputFolder:
-    """A folder of one of ``kinds`` that the command writes, or adds to."""
+    """Parser of a command's parameter: a folder of one of ``kinds``, refused before anything is computed."""
 
     __name__ = "folder"
 
@@ -224,10 +214,8 @@ _held: list[FileLock] = []
 
 
 def hold_folder(folder: Path) -> None:
-    """Claim ``folder`` for this process until it ends, however it ends.
-
-    Raises OutputError when the folder cannot be written, or another process holds it.
-    """
+    """Claim ``folder`` for this process until it ends, however it ends; OutputError when the folder cannot be
+    written, or another process holds it."""
     lock = _lock(folder)
     if not _acquired(lock, folder):
         holder = Path(lock.lock_file).read_text(errors="replace").strip()
@@ -240,10 +228,7 @@ def hold_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def folder_claimed(folder: Path, kind: FolderKind, *, wait: bool) -> Iterator[None]:
     """Claim ``folder``, of ``kind``, for the block; when another process has it, ``wait`` for it or refuse.
-
-    Raises OutputError when the folder may not or cannot be written (:mod:`torsweep.storage.folders`), or is
-    in use and ``wait`` is false.
-    """
+    OutputError when the folder may not or cannot be written, or is in use and ``wait`` is false."""
     own_folder(folder, kind)
     lock = _lock(folder)
     if not _acquired(lock, folder):
