@@ -23,14 +23,11 @@ def test_every_plan_can_be_made_in_both_eras(name, era):
         assert experiment.plan(plan).baseline in experiment.plan(plan).variants
 
 
-def test_a_sensitivity_adds_its_knobs_after_those_of_the_grid():
+def test_a_sensitivity_adds_knobs_or_replaces_their_levels():
     plan = load_experiment("refill_sweep").plan("aligned_phases")
     assert len(plan.variants) == 6
     assert plan.variants[0].key == "refill_interval=1000ms+circuit_policy=ewma+refill_phase=aligned"
     assert plan.baseline.key == "refill_interval=100ms+circuit_policy=ewma+refill_phase=aligned"
-
-
-def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
     changed = {"sensitivities": {"old": {"scheduler": ["vanilla"]}}}
     plan = load_experiment("scheduler_choice", changed).plan("old")
     assert plan.knobs["scheduler"] == ("vanilla",)
@@ -42,10 +39,8 @@ def test_a_plan_compares_with_the_usual_level_of_a_knob_of_its_own():
     places = load_experiment("refill_sweep").plan("geometry")
     assert dict(places.baseline.levels)["latency"] == USUAL_LATENCY
     phases = {"sensitivities": {"phases": {"refill_phase": ["aligned", "per_relay"]}}}
-    assert (
-        dict(load_experiment("refill_sweep", phases).plan("phases").baseline.levels)["refill_phase"]
-        == "per_relay"
-    )
+    baseline = load_experiment("refill_sweep", phases).plan("phases").baseline
+    assert dict(baseline.levels)["refill_phase"] == "per_relay"
 
 
 def test_an_unknown_plan_lists_those_there_are():
@@ -115,6 +110,12 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ({"traffic.web.think.min": "1 h"}, "traffic.web.think.min: the shortest pause is longer than the"),
         ({"first_seed": 2**31}, "first_seed: the seeds of the replicates are too large, got 2147483648; acc"),
         ({"network": "../configs/paper"}, "network: String should match pattern"),
+        (
+            {"shadow": {"general": {"seed": 5}}},
+            "shadow.general.seed: is set by torsweep; accepted: option",
+        ),
+        ({"shadow": {"experimental": {"runahead": "1 ms"}}}, "shadow.experimental.runahead: is set by torsw"),
+        ({"shadow": {"network": {}}}, "shadow.network: unknown key"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_accepted(tmp_path, overrides, said):
@@ -140,13 +141,8 @@ def test_an_unknown_experiment_lists_those_there_are():
         load_experiment("refil_sweep")
 
 
-def test_an_experiment_is_named_by_its_folder(tmp_path):
+def test_an_experiment_is_named_by_its_folder_or_by_a_link_to_it(tmp_path):
     shutil.copytree(FILE.parent, tmp_path / "my_sweep")
-    assert load_experiment(tmp_path / "my_sweep").name == "my_sweep"
-    assert load_experiment(tmp_path / "my_sweep" / "experiment.yaml").name == "my_sweep"
-
-
-def test_a_folder_that_is_a_link_gives_the_name_of_the_link(tmp_path):
-    shutil.copytree(FILE.parent, tmp_path / "refill_sweep")
-    (tmp_path / "mine").symlink_to("refill_sweep")
-    assert load_experiment(tmp_path / "mine").name == "mine"
+    (tmp_path / "mine").symlink_to("my_sweep")
+    for path in ("my_sweep", "my_sweep/experiment.yaml", "mine"):
+        assert load_experiment(tmp_path / path).name == path.split("/")[0]

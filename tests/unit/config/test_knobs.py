@@ -100,11 +100,6 @@ def test_any_text_is_a_level_or_is_refused(knob, text):
     assert not set(text) & set(", =/\n")
 
 
-def test_an_unknown_knob_is_refused_with_the_closest():
-    with pytest.raises(InputError, match=r"no such knob \(did you mean 'refill_interval'\?\)"):
-        find_knob("refil_interval")
-
-
 def test_a_knob_without_effect_is_refused_and_an_unknown_era_too():
     with pytest.raises(InputError, match="ewma_half_life: has no effect under this circuit_policy"):
         tor_settings("2012", {"circuit_policy": "round_robin", "ewma_half_life": "3s"})

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.config.overrides import Overrides
 from torsweep.errors import InputError
 
 
@@ -19,19 +20,19 @@ def test_every_network_here_is_valid():
         load_network_config(file)
 
 
-def test_load_scales_clients_and_rounds_half_up():
-    config = load_network_config("paper", {"load": 0.5})
-    assert (config.client_counts["web"], config.client_counts["bulk"]) == (475, 25)
-    config = load_network_config("ci", {"load": "1.1"})
-    assert (config.client_counts["web"], config.client_counts["bulk"]) == (105, 6)  # 104.5 and 5.5
-    assert config.host_count == 10 + 3 + 105 + 6 + 20
-
-
-def test_scale_shrinks_relays_clients_and_servers_alike():
-    config = load_network_config("paper", {"load": 0.5, "scale": 0.3})
-    assert (config.relay_count, config.server_count, config.authorities) == (15, 60, 3)
-    assert (config.client_counts["web"], config.client_counts["bulk"]) == (143, 8)  # 142.5 and 7.5
-    assert config.host_count == 15 + 3 + 143 + 8 + 60
+@pytest.mark.parametrize(
+    ("network", "changes", "counts"),
+    [
+        ("paper", {"load": 0.5}, (50, 200, 475, 25)),
+        ("ci", {"load": "1.1"}, (10, 20, 105, 6)),  # 104.5 and 5.5
+        ("paper", {"load": 0.5, "scale": 0.3}, (15, 60, 143, 8)),  # 142.5 and 7.5
+    ],
+)
+def test_load_and_scale_round_half_up(network, changes, counts):
+    config = load_network_config(network, changes)
+    clients = (config.client_counts["web"], config.client_counts["bulk"])
+    assert (config.relay_count, config.server_count, *clients) == counts
+    assert (config.authorities, config.host_count) == (3, 3 + sum(counts))
 
 
 @given(st.integers(1, 200), st.decimals("0.1", "2", places=2))
@@ -123,6 +124,14 @@ def test_an_unknown_network_lists_those_there_are():
         match=r"no such network \(did you mean 'laptop'\?\), got 'laptp'; accepted: .*binding_middle, ci",
     ):
         load_network_config("laptp")
+
+
+def test_a_name_that_snakemake_made_a_number_of_is_refused_with_how_to_state_it():
+    said = r"network: is a number, which Snakemake makes of .*, got 202406; accepted: .*network: '2024_06'"
+    with pytest.raises(InputError, match=said):
+        Overrides.read({"network": 202406})
+    with pytest.raises(InputError, match="no such network, got '2024_06'"):
+        Overrides.read({"network": "2024_06"})
 
 
 def test_a_configuration_survives_its_own_json():

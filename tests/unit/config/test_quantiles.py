@@ -90,7 +90,8 @@ def test_a_table_that_is_not_there_and_a_misspelt_key_are_refused() -> None:
         load_experiment("refill_sweep", {"traffic.web.think": {"quantile": "mine"}})
 
 
-def test_a_knob_that_sets_what_a_table_says_is_refused(study: Path) -> None:
+@pytest.mark.parametrize("response", [{"quantiles": "mine"}, {"sites": {"news": ["20 KB"]}}])
+def test_a_knob_that_sets_what_a_table_or_sites_say_is_refused(study: Path, response: object) -> None:
     _rows(study, "0, 1 KB", "1, 2 KB")
     with pytest.raises(InputError, match="cells: web clients draw what this knob sets"):
-        _settings(SIZES, "cells=100")
+        _settings({"traffic.web.response": response}, "cells=100")

@@ -30,20 +30,6 @@ def test_options_go_into_the_configuration_and_into_runs_under_shadow_alone():
     }
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"general": {"seed": 5}}, "shadow.general.seed: is set by torsweep; accepted: options of"),
-        ({"experimental": {"runahead": "1 ms"}}, "shadow.experimental.runahead: is set by torsweep"),
-        ({"network": {}}, "shadow.network: unknown key"),
-    ],
-)
-def test_what_torsweep_sets_is_refused(asked, said):
-    with pytest.raises(InputError) as refusal:
-        load_experiment("refill_sweep", {"shadow": asked})
-    assert said in str(refusal.value)
-
-
 def test_a_host_that_is_not_there_is_named():
     options = ShadowOptions(hosts={"web9": {}})
     with pytest.raises(InputError, match=r"^shadow\.hosts: no such host, got 'web9'; accepted: relay1 to w"):

@@ -43,9 +43,3 @@ def test_means_are_those_of_the_sites() -> None:
 def test_wrong_sites_are_refused(changed: dict, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         validate(ClientTraffic, {"think": THINK, **changed}, Path("experiment.yaml"))
-
-
-def test_a_knob_that_sets_what_sites_give_is_refused() -> None:
-    experiment = load_experiment("refill_sweep", {"traffic.web.response": SITES})
-    with pytest.raises(InputError, match="clients draw what this knob sets"):
-        run_settings(experiment, "cellsim", "2012", experiment.variant("cells=100"))

@@ -39,6 +39,8 @@ def test_what_names_other_tors_has_nothing_to_build():
     assert mix.named == ("stock", "branch")
     assert mix.on.role == "relay"
     assert tor(same="stock").named == ("stock",)
+    # Shares of a few digits make a whole.
+    assert tor(mix={"a": 0.3333333, "b": 0.3333333, "c": 0.3333334}).named == ("a", "b", "c")
     for one in (mix, tor(same="stock")):
         with pytest.raises(ValueError, match="names other tors"):
             one.arguments()
@@ -73,10 +75,6 @@ def test_a_wrong_tor_is_refused_in_one_line(keys, line):
         tor(**keys)
     assert str(raised.value).startswith("experiment.yaml: ")
     assert "\n" not in str(raised.value)
-
-
-def test_shares_of_a_few_digits_make_a_whole():
-    assert len(tor(mix={"a": 0.3333333, "b": 0.3333333, "c": 0.3333334}).named) == 3
 
 
 ARTI = {"stock": STOCK, "plain": tor(source="debian", series="none"), "arti": tor(arti="2.7.0")}
