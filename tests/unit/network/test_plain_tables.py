@@ -123,9 +123,8 @@ def test_weights_of_a_table_decide_how_positions_share_weight(study):
 )
 def test_a_table_of_other_relays_is_refused(tmp_path, text, said):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError, match=said):
         with_values(POPULATION, tmp_path / "t.csv")
-    assert said in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 def test_round_trips_of_a_host_come_before_those_of_its_group(study):
@@ -149,9 +148,8 @@ def test_round_trips_of_a_host_come_before_those_of_its_group(study):
 )
 def test_what_is_no_table_of_round_trips_is_refused(tmp_path, text, said):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError, match=said):
         read_round_trips(tmp_path / "t.csv")
-    assert said in str(refusal.value)
 
 
 def test_a_plain_table_of_clients_has_no_spread_of_its_own(tmp_path):
