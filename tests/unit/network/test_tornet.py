@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -185,27 +184,20 @@ def config(*folders: Path) -> NetworkConfig:
     return NetworkConfig.model_validate({"tornettools": [str(folder) for folder in folders], **counts})
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    """The network directory of a given network."""
-    write_network_of(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
-    return tmp_path / "network"
-
-
-def read(directory: Path) -> Network:
+def made(*folders: Path, seed: int = 1) -> Network:
+    """The network that is written of ``folders``, as it is read."""
+    directory = folders[0].parent / "network"
+    write_network_of(config(*folders), seed, directory)
     return read_network(directory, latency=False)[0]
 
 
-def test_hosts_and_their_rates(directory: Path) -> None:
-    network = read(directory)
+def test_hosts_and_their_rates(folder: Path) -> None:
+    network = made(folder)
     assert [relay.name for relay in network.relays] == list(RELAYS)
     assert [relay.consensus_weight for relay in network.relays] == list(RELAYS.values())
     relay = network.relays[0]
-    assert (relay.rate_bytes_per_s, relay.burst_bytes, relay.capacity_bytes_per_s) == (
-        400_000,
-        800_000,
-        1_000_000,
-    )
+    assert (relay.rate_bytes_per_s, relay.burst_bytes) == (400_000, 800_000)
+    assert relay.capacity_bytes_per_s == 1_000_000
     assert [host.name for host in network.authorities] == list(AUTHORITIES)
     assert {client.name: client.kind for client in network.clients} == dict(
         zip(CLIENTS, ("perf", "onion", "markov"), strict=True)
@@ -225,33 +217,35 @@ def test_hosts_and_their_rates(directory: Path) -> None:
         ("RelayBandwidthRate 500000\nRelayBandwidthBurst 600000", 400_000, 600_000),
     ],
 )
-def test_a_rate_is_read_as_tor_reads_it(tmp_path: Path, lines: str, rate: int, burst: int) -> None:
+def test_a_rate_is_read_as_tor_reads_it(folder: Path, lines: str, rate: int, burst: int) -> None:
     """The network's torrc-defaults have a BandwidthRate of 400000 and a BandwidthBurst of 800000."""
-    folder = write_tornet(tmp_path / "tornet")
     (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text(f"{lines}\n")
-    write_network_of(config(folder), 1, tmp_path / "network")
-    relay = read(tmp_path / "network").relays[1]
+    relay = made(folder).relays[1]
     assert (relay.name, relay.rate_bytes_per_s, relay.burst_bytes) == ("relay2exit", rate, burst)
 
 
-def test_a_rate_that_is_none_is_refused(tmp_path: Path) -> None:
-    folder = write_tornet(tmp_path / "tornet")
-    (folder / "shadow.data.template/hosts/relay2exit/torrc").write_text("BandwidthRate 10 fast\n")
-    with pytest.raises(InputError, match="relay2exit: BandwidthRate: is no number of bytes, got '10 fast'"):
-        write_network_of(config(folder), 1, tmp_path / "network")
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "relay2exit/torrc",
+            "BandwidthRate 10 fast\n",
+            "BandwidthRate: is no number of bytes, got '10 fast'",
+        ),
+        ("bwauthority/v3bw.init.consensus", "946684801\n", "v3bw: relay1exitguard: has no weight"),
+    ],
+)
+def test_a_relay_without_a_rate_or_a_weight_is_refused(folder: Path, file: str, text: str, said: str) -> None:
+    (folder / "shadow.data.template/hosts" / file).write_text(text)
+    with pytest.raises(InputError, match=said):
+        made(folder)
 
 
-def test_a_process_may_stand_for_any_number_of_users(tmp_path: Path) -> None:
+def test_a_process_may_stand_for_any_number_of_users(folder: Path) -> None:
     """As ``tornettools generate --process_scale 0.002`` has it."""
-    folder = write_tornet(tmp_path / "tornet")
-    file = folder / "shadow.config.yaml"
-    text = file.read_text().replace(
-        "  server1exit:\n    network_node_id: 0\n    bandwidth_down: 8000 kilobit\n",
-        "  server1exit:\n    network_node_id: 0\n    bandwidth_down: 2500000000 kilobit\n",
-    )
-    file.write_text(text)
-    write_network_of(config(folder), 1, tmp_path / "network")
-    assert read(tmp_path / "network").servers[0].down_bytes_per_s == 312_500_000_000
+    host = "  server1exit:\n    network_node_id: 0\n    bandwidth_down: "
+    _rewrite(f"{host}8000 kilobit\n", f"{host}2500000000 kilobit\n")(folder)
+    assert made(folder).servers[0].down_bytes_per_s == 312_500_000_000
 
 
 @pytest.mark.parametrize(
@@ -270,49 +264,37 @@ def test_perf_clients_download_the_sizes_that_tables_have(folder: Path, size: st
         read_tornet(folder)
 
 
-def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
-    network = read(directory)
+def test_hosts_are_chosen_as_in_any_network(folder: Path) -> None:
     exits = Where(role="relay", position=("exit", "guard_exit"))
-    assert hosts_of(network, exits, "options", "on") == ("relay1exitguard", "relay2exit")
+    assert hosts_of(made(folder), exits, "options", "on") == ("relay1exitguard", "relay2exit")
 
 
 def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
     folders = [write_tornet(tmp_path / name) for name in ("a", "b")]
     (folders[1] / "conf/tor.client.torrc").write_text("SocksPort 9051\n")
-    found = []
-    for seed in (1, 2, 3):
-        write_network_of(config(*folders), seed, tmp_path / str(seed))
-        found.append(read(tmp_path / str(seed)).tornettools)
+    found = [made(*folders, seed=seed).tornettools for seed in (1, 2, 3)]
     assert found[0] == found[2] != found[1]
 
 
-def _prepare(directory: Path, engine: str, variant: str, **keys: object) -> Any:
+@pytest.mark.parametrize(
+    ("engine", "keys", "said"),
+    [
+        ("cellsim", {}, "only Shadow runs it.*accepted: engine shadow"),
+        ("emulation", {}, "only Shadow runs it.*accepted: engine shadow"),
+        ("shadow", {}, "is nothing that can be changed in a network of tornettools"),
+        (
+            "shadow",
+            {"tracing": {"packets": ["relay1exitguard"]}},
+            "tracing: experiment refill_sweep traces hosts, which cannot be had",
+        ),
+    ],
+)
+def test_what_cannot_be_had_of_it_is_refused(
+    folder: Path, engine: str, keys: dict[str, object], said: str
+) -> None:
+    made(folder)
     experiment = load_experiment("refill_sweep", keys)
-    asked = experiment.variant(variant)
-    settings = run_settings(experiment, engine, "today", asked)
-    return build_run(settings, asked, directory, directory.parent / "run")
-
-
-@pytest.mark.parametrize("engine", ["cellsim", "emulation"])
-def test_other_engines_refuse_it(directory: Path, engine: str) -> None:
-    with pytest.raises(InputError, match=r"only Shadow runs it.*accepted: engine shadow"):
-        _prepare(directory, engine, "")
-
-
-def test_knobs_of_tor_are_not_turned_in_it(directory: Path) -> None:
-    with pytest.raises(InputError, match=r"is nothing that can be changed in a network of tornettools"):
-        _prepare(directory, "shadow", "")
-
-
-def test_nothing_is_traced_in_it(directory: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"tracing: experiment refill_sweep traces hosts, which cannot be had"
-    ):
-        _prepare(directory, "shadow", "", tracing={"packets": ["relay1exitguard"]})
-
-
-def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:
-    folder = write_tornet(tmp_path / "tornet")
-    (folder / "shadow.data.template/hosts/bwauthority/v3bw.init.consensus").write_text("946684801\n")
-    with pytest.raises(InputError, match=r"v3bw: relay1exitguard: has no weight"):
-        write_network_of(config(folder), 1, tmp_path / "network")
+    variant = experiment.variant("")
+    settings = run_settings(experiment, engine, "today", variant)
+    with pytest.raises(InputError, match=said):
+        build_run(settings, variant, folder.parent / "network", folder.parent / "run")

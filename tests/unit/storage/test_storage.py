@@ -89,29 +89,29 @@ def test_a_missing_input_is_not_blamed_on_the_output(tmp_path):
         (tmp_path / "inputs" / "absent.csv").read_text()
 
 
-def test_a_directory_replaces_what_stood_there(tmp_path):
-    network = tmp_path / "network"
-    for content in ("first", "second"):
-        with whole_directory(network, NETWORK_FOLDER) as temporary:
-            (temporary / content).write_text(content)
-    assert {file.name for file in network.iterdir()} == {MARKER, "second"}
+@pytest.fixture
+def network(tmp_path):
+    """A network directory that is there already."""
+    with whole_directory(tmp_path / "network", NETWORK_FOLDER) as temporary:
+        (temporary / "network.json").write_text("old")
+    return tmp_path / "network"
 
 
-def test_a_failure_keeps_the_old_directory(tmp_path):
-    network = tmp_path / "network"
+def test_a_directory_replaces_what_stood_there(network):
     with whole_directory(network, NETWORK_FOLDER) as temporary:
-        (temporary / "network.json").write_text("{}")
+        (temporary / "other").write_text("new")
+    assert {file.name for file in network.iterdir()} == {MARKER, "other"}
+
+
+def test_a_failure_keeps_the_old_directory(network):
     with pytest.raises(RuntimeError), whole_directory(network, NETWORK_FOLDER) as temporary:
         (temporary / "half.json").write_text("{")
         raise RuntimeError
     assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
-    assert list(tmp_path.iterdir()) == [network]
+    assert list(network.parent.iterdir()) == [network]
 
 
-def test_a_folder_with_a_file_of_somebody_elses_is_not_replaced(tmp_path):
-    network = tmp_path / "network"
-    with whole_directory(network, NETWORK_FOLDER) as temporary:
-        (temporary / "network.json").write_text("{}")
+def test_a_folder_with_a_file_of_somebody_elses_is_not_replaced(network):
     (network / "notes.txt").write_text("years of work")
     with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK_FOLDER):
         raise AssertionError("nothing is begun")
@@ -127,14 +127,11 @@ def test_a_file_that_appears_while_a_folder_is_written_is_kept(tmp_path):
     assert list(tmp_path.iterdir()) == [network]
 
 
-def test_what_is_write_protected_stays_for_root_too(tmp_path):
+def test_what_is_write_protected_stays_for_root_too(tmp_path, network):
     write_text(tmp_path / "table.csv", "old")
     (tmp_path / "table.csv").chmod(0o444)
     with pytest.raises(OutputError, match=r"table\.csv: is write-protected"):
         write_text(tmp_path / "table.csv", "new")
-    network = tmp_path / "network"
-    with whole_directory(network, NETWORK_FOLDER) as temporary:
-        (temporary / "network.json").write_text("{}")
     (network / "network.json").chmod(0o444)
     with (
         pytest.raises(OutputError, match=r"network\.json: is write-protected"),
@@ -167,12 +164,8 @@ def test_what_a_killed_process_left_is_no_part_of_a_result(tmp_path):
     assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
 
 
-def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
-    network = tmp_path / "network"
-    with whole_directory(network, NETWORK_FOLDER) as temporary:
-        (temporary / "network.json").write_text("old")
+def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(network, monkeypatch):
     replace = type(network).replace
-
     refused = []
 
     def refuse_the_new(path, target):
@@ -188,4 +181,4 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkey
     ):
         pass
     assert (network / "network.json").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [network]
+    assert list(network.parent.iterdir()) == [network]
