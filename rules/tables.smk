@@ -47,7 +47,6 @@ rule summarize:
         source=arguments.summary_source,
         asked=arguments.asked,
         settings=arguments.number_of_networks,
-        live_tor=arguments.live_tor,
         tables=subpath(input.tables, parent=True),
         out=subpath(output.plan, parent=True),
     message:

@@ -11,7 +11,7 @@ from torsweep.stats.summarize import make_summary
 def _work() -> None:
     params = snakemake.params
     experiment = load_experiment(snakemake.wildcards.experiment, params.settings)
-    public = Path(params.live_tor) if params.live_tor else None
+    public = next(map(Path, snakemake.input.live_tor), None)
     summary = make_summary(PlanTables.open(Path(params.tables)), experiment, Path(params.out), public)
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""

@@ -23,7 +23,7 @@ from torsweep.formats.archives import write_zip
 from torsweep.formats.files import MIB, read_bytes, read_json
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.model import NETWORK_FILE, Network, read_network
-from torsweep.pipeline.made_with import MADE_WITH, made_with, made_with_text
+from torsweep.pipeline.made_with import MADE_WITH, made_with
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.runsets.plan_tables import PlanTables, Provenance
 from torsweep.source_keys import source_files
@@ -196,7 +196,7 @@ def write_study_of(
         EXPERIMENTS_DIRECTORY / name / EXPERIMENT_FILE: portable_experiment(experiment),
         NETWORKS_DIRECTORY / f"{network}.yaml": portable_network(network),
     }
-    texts = {str(MADE_WITH): made_with_text(), **shared_texts()}
+    texts = {str(MADE_WITH): json.dumps(made_with(), indent=1) + "\n", **shared_texts()}
     texts |= {str(file): one.text for file, one in documents.items()}
     for name_of, text in texts.items():
         _write(folder / name_of, text)

@@ -33,7 +33,7 @@ from torsweep.runsets.plan_tables import SOURCES_JOINED_BY
 from torsweep.source_keys import sources_key
 from torsweep.stats.summarize import analysis_modules
 from torsweep.tor.torrc import told_to_tor
-from torsweep.units import NANOSECONDS_PER, format_quantity
+from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
 
 BESIDE_MB = 600
 """Memory of the processes around the engine: two of Snakemake's under Slurm, 154 MB each, and one more."""
@@ -55,8 +55,7 @@ def set_arguments(values: Mapping[str, object]) -> str:
 
 def source_key(*names: str) -> Callable[[Any], str]:
     """A parameter of rules: the key of what modules and packages of torsweep load, so that a change in it
-    does their jobs anew. It is worked out for the jobs that there are, not for every process that reads the
-    rules."""
+    does their jobs anew. It is worked out only for jobs, not whenever rules are read."""
     return lambda wildcards: _source_key(*(f"torsweep/{name}" for name in names))
 
 
@@ -71,10 +70,8 @@ class Arguments:
         self._paths = paths
 
     def network_settings(self, wildcards: Any) -> str:
-        """The network's whole configuration as text: when it changes, the network is sampled anew.
-
-        The contents of files count, not their dates, so that a new comment costs no runs.
-        """
+        """The network's whole configuration, and the contents of its files, as text; a change samples it
+        anew."""
         tables = {shown(path): sha256_of_file(Path(path)) for path in self._paths.topologies(wildcards)}
         version = Network.model_fields["format_version"].default
         config = self._paths.network(wildcards.network).model_dump(mode="json")
@@ -127,8 +124,7 @@ class Arguments:
     def run_durations(self, wildcards: Any) -> str:
         """``--set key=value`` for each duration that is not the experiment's own.
 
-        Snakemake asks this before anything runs, dry runs included: InputError where a finished run would be
-        replaced by one of other durations.
+        Snakemake asks this before anything runs: InputError where a finished run would be lost.
         """
         self._paths.require_kept(wildcards)
         durations = self._paths.other_durations(wildcards.experiment)
@@ -172,11 +168,8 @@ class Arguments:
         return ",".join(source.label for source in self._paths.sources_plan(wildcards).sources)
 
     def finished(self, wildcards: Any) -> dict[str, str]:
-        """The checksum of the manifest of each run of a source that is taken as it is, by its folder.
-
-        No rule makes these runs for the plan, so that they are no input of it; this parameter tells when one
-        of them changes.
-        """
+        """The checksum of the manifest of each run that is taken as it is, by its folder: no rule makes these
+        runs for the plan, so that they are no input of it."""
         if SOURCES_JOINED_BY not in wildcards.engine:
             return {}
         runs = self._paths.sources_plan(wildcards).finished()
@@ -198,11 +191,6 @@ class Arguments:
         numbers = numbers_by_level(self._paths.experiment(wildcards.experiment).replicates)
         return {knob: dict(by_level) for knob, by_level in numbers.items()}
 
-    def live_tor(self, wildcards: Any) -> str:
-        """The file of the public network that the user gives; empty where there is none."""
-        file = self._paths.overrides.live_tor
-        return "" if file is None else str(file)
-
     def figure_source(self, wildcards: Any) -> str:
         """The key of what drawing a figure executes: its module, and what figures share."""
         module = figure_module(wildcards.figure, wildcards.experiment)
@@ -219,7 +207,9 @@ class Arguments:
 
     def run_minutes(self, wildcards: Any, attempt: int) -> int:
         """How long a run may take in its engine, in minutes."""
-        seconds = self._paths.run_seconds(wildcards.experiment, wildcards.engine, wildcards.network)
+        run_s = self._paths.experiment(wildcards.experiment).duration_ns / SECOND_NS
+        network = self._paths.network(wildcards.network)
+        seconds = find_engine(wildcards.engine).run_seconds(network, run_s)
         return (BESIDE_MIN + math.ceil(TIME_MARGIN * seconds / 60)) * attempt
 
     def run_threads(self, wildcards: Any) -> int:

@@ -74,12 +74,8 @@ class Builds:
         return self._sources[key]
 
     def require_playable(self, experiment: Experiment, plan: Plan) -> None:
-        """InputError for what can be known of a plan before its builds are done.
-
-        A program is not found here; two tors have the same content, so that their runs would be the same; a
-        program is no tor that runs here; no tor knows a bundle's option; a tor lacks a knob that a variant
-        turns; one that can be asked does not take a bundle's options.
-        """
+        """InputError for what can be known of a plan before its builds are done: a program that is not here
+        or is no tor, two tors with the same content, a knob or a bundle's option that a tor does not know."""
         self._require_different(experiment, plan)
         require_programs(experiment, plan.variants)
         require_known_options(experiment, plan.variants, lambda name: self.source(experiment, name))
@@ -119,20 +115,16 @@ class Builds:
     def _require_knobs(self, experiment: Experiment, plan: Plan) -> None:
         tracing = experiment.tracing
         for variant in plan.variants:
-            settings, tors = (
-                tor_settings(experiment.era, dict(variant.levels)),
-                experiment.tors_of(variant),
-            )
+            settings = tor_settings(experiment.era, dict(variant.levels))
+            tors = experiment.tors_of(variant)
             # In a mix it is the network that says which tor a traced relay runs.
             traced = tracing is not None and bool(tracing.hosts) and not tors.mix
             for name in tors.names:
                 if self.source(experiment, name).arti is not None:
                     continue
-                known = self._known(experiment, name)
-                problem = (
-                    None if known is None else lacking(settings, known, build=f"tor {name}", traced=traced)
-                )
-                if problem is not None:
+                if (known := self._known(experiment, name)) is None:
+                    continue
+                if problem := lacking(settings, known, build=f"tor {name}", traced=traced):
                     raise problem
 
     def _known(self, experiment: Experiment, name: str) -> frozenset[str] | None:

@@ -49,10 +49,9 @@ def require_experiment_name(name: str, file: Path | None = None) -> None:
 
 
 def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
-    """What each experiment of the study and the checkout asks, on one line, by name in alphabetical order.
+    """What each experiment of the study and the checkout asks, on one line, by name.
 
-    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong. One with the name
-    of a rule is left out.
+    One whose experiment.yaml is wrong says so as a target alone; one with the name of a rule is left out.
     """
     files = {file.parent.name: file for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
     return {name: _question(file) for name, file in files.items() if not is_rule(name)}
@@ -76,10 +75,8 @@ def _question(file: Path) -> str:
 
 
 def require_answerable(experiment: Experiment) -> None:
-    """Raise InputError for a name that the pipeline cannot take, for an engine or a figure that there is not,
-    and for what the runs do not record.
-
-    Claims have to be about the experiment's knobs and levels, and figures about what is recorded.
+    """Raise InputError for a name that the pipeline cannot take, an engine or a figure that there is not, a
+    knob that no engine turns, a claim about other knobs or levels, and a figure of what runs do not record.
     """
     require_experiment_name(experiment.name, experiment.file)
     try:
@@ -116,11 +113,8 @@ def _require_figures(experiment: Experiment) -> None:
 
 
 def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:
-    """The configuration of each network that a plan of ``experiment`` runs on.
-
-    Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
-    what they do, none of those that a claim is about, or no host of a name that the experiment gives.
-    """
+    """The configuration of each network that a plan of ``experiment`` runs on; InputError when one cannot be
+    had, or has other clients or hosts than those that the experiment speaks of."""
     variants = experiment.plan(plan_name).variants
     overrides = {tuple(variant.overrides("network").items()) for variant in variants}
     configs = [load_network_config(experiment.network, dict(levels)) for levels in sorted(overrides, key=str)]

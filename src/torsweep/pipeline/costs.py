@@ -44,7 +44,7 @@ UNCHECKED = "whether patches apply and tor takes the options: its build shows it
 
 
 def build_seconds(tors: Iterable[TorSource]) -> float:
-    """The time that builds of ``tors`` take."""
+    """The time that builds of ``tors`` take, one after the other."""
     return sum(ARTI_BUILD_S if tor.arti else BUILD_S for tor in tors)
 
 

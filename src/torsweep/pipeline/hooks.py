@@ -3,9 +3,6 @@
 In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many there are and
 about how long they take; at the end, the pages, or why it failed. A plan with runs in real time holds the
 machine from here to its end.
-
-How long runs take was measured on processors of 2.8 GHz (each engine's ``entry.py``), and is right to within
-a factor of two elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,7 +39,6 @@ RUN_RULES = ("run", "run_repeat")
 CONTINUES = "the same command continues from what is complete"
 
 WARNING = "torsweep: warning: "
-_PROGRAMS = ("torsweep: ", "cellsim: ")
 _MOST_CAUSES = 5
 SLOWER = 2
 """How many times as long runs may take on another machine; beside other work, still longer."""
@@ -66,9 +61,9 @@ def start(paths: Paths, workflow: Any) -> None:
         hold_folder(RESULTS)
         if other := other_torsweep():
             _say(other)
-        planned = _announce(paths, workflow)
-        if planned.real_time and workflow.local_exec:
-            hold_machine(_say)(planned.seconds)
+        seconds, real_time = _announce(paths, workflow)
+        if real_time and workflow.local_exec:
+            hold_machine(_say)(seconds)
     except TorsweepError as error:
         stop(error)
     except KeyboardInterrupt:
@@ -78,17 +73,17 @@ def start(paths: Paths, workflow: Any) -> None:
 def succeed(workflow: Any) -> None:
     """Say which pages there are and what they warn of, on the last lines of all."""
     pages = [job for job in workflow.dag.jobs if job.rule.name == "report_plan"]
-    warnings = {line: None for job in pages for log in job.log for line in _warnings(Path(log))}
+    warnings = {line: None for job in pages for log in job.log for line in _lines(log, WARNING)}
     lines = [*warnings, *(f"torsweep: page: {job.output[0]}" for job in pages)]
     if lines:
         atexit.register(print, "\n".join(lines), file=sys.stderr, flush=True)
 
 
-def _warnings(log: Path) -> list[str]:
-    """The lines of ``log`` that warn of what a result rests on."""
+def _lines(log: str, *beginnings: str) -> list[str]:
+    """The lines of ``log`` that begin like this; none where it cannot be read."""
     with suppress(OSError):
-        text = log.read_text(encoding="utf-8", errors="replace")
-        return [line for line in text.splitlines() if line.startswith(WARNING)]
+        text = Path(log).read_text(encoding="utf-8", errors="replace")
+        return [line for line in text.splitlines() if line.startswith(beginnings)]
     return []
 
 
@@ -109,13 +104,8 @@ def _say_full() -> None:
 
 def _cause(job: Any) -> str:
     """The line that the program of a failed ``job`` left last in its log."""
-    for log in map(Path, job.log):
-        with suppress(OSError):
-            text = log.read_text(encoding="utf-8", errors="replace")
-            lines = [line for line in text.splitlines() if line.startswith(_PROGRAMS)]
-            if lines:
-                return lines[-1]
-    return f"torsweep: {job.rule.name} failed; its log: {', '.join(map(str, job.log))}"
+    lines = [line for log in job.log for line in _lines(log, "torsweep: ", "cellsim: ")]
+    return lines[-1] if lines else f"torsweep: {job.rule.name} failed; its log: {', '.join(job.log)}"
 
 
 def require_place() -> None:
@@ -138,16 +128,8 @@ def at_end(paths: Paths, workflow: Any) -> None:
     atexit.register(say)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What is to be done: the seconds that it is thought to take, and whether there are runs in real time."""
-
-    seconds: float
-    real_time: bool
-
-
-def _announce(paths: Paths, workflow: Any) -> Planned:
-    """Say what is about to be done, and return it.
+def _announce(paths: Paths, workflow: Any) -> tuple[float, bool]:
+    """Say what is about to be done; the seconds that it may take, and whether there are runs in real time.
 
     Raises ToolMissing where a build lacks something here; a dry run says so and goes on.
     """
@@ -178,8 +160,7 @@ def _announce(paths: Paths, workflow: Any) -> Planned:
         line, runs_s = announcement(paths, name, engine, era, networks, slots)
         _say(line)
         seconds += runs_s
-    real_time = any(find_engine(engine).real_time for _, engine, _ in kinds)
-    return Planned(seconds, real_time)
+    return seconds, any(find_engine(engine).real_time for _, engine, _ in kinds)
 
 
 def _say(line: str) -> None:
@@ -190,32 +171,22 @@ def announcement(
     paths: Paths, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots
 ) -> tuple[str, float]:
     """A line for the user: what is about to run in which engine and why, and its estimated cost; and the
-    seconds of that."""
+    seconds of that, which go by finished runs on these networks where there are any."""
     experiment, why = paths.experiment(name), ""
     chosen = choose_engine(AUTO_ENGINE, experiment.engines) if paths.overrides.engine == AUTO_ENGINE else None
-    costs, timed = _costs(paths, name, engine, networks, slots)
     if chosen is not None and chosen.engine == engine:
         why = f" ({chosen.reason})"
-    runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
-    takes = f"about {rounded_duration(costs.seconds)}"
-    if not timed and find_engine(engine).real_time:
-        # In real time a run ends with its downloads, or with its duration.
-        takes = f"at most {rounded_duration(costs.seconds)}"
-    elif not timed:
-        takes += f" to {rounded_duration(SLOWER * costs.seconds)}"
-    beside = max(
-        (needs_text(experiment.programs.values(), paths.network(each)) for each in networks), key=len
-    )
-    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{beside}", costs.seconds
-
-
-def _costs(
-    paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots
-) -> tuple[Costs, list[float]]:
-    """The costs of a run of the experiment ``name`` on each of ``networks``, and how long finished runs on
-    these took as parts of the reckoned time, which the costs then go by."""
     configs = {network: paths.network(network) for network in networks}
     counts = [(configs[network], many) for network, many in Counter(networks).items()]
-    costs = Costs.of(engine, counts, paths.experiment(name).duration_ns / SECOND_NS, slots)
+    costs = Costs.of(engine, counts, experiment.duration_ns / SECOND_NS, slots)
     timed = [part for key, config in configs.items() for part in timed_here(engine, key, config, Path())]
-    return (replace(costs, seconds=median(timed) * costs.seconds) if timed else costs), timed
+    seconds = median(timed) * costs.seconds if timed else costs.seconds
+    takes = f"about {rounded_duration(seconds)}"
+    if not timed and find_engine(engine).real_time:
+        # In real time a run ends with its downloads, or with its duration.
+        takes = f"at most {rounded_duration(seconds)}"
+    elif not timed:
+        takes += f" to {rounded_duration(SLOWER * seconds)}"
+    runs = f"{name}: {counted(len(networks), 'run')} in {engine}{why}, era {era}"
+    beside = max((needs_text(experiment.programs.values(), each) for each in configs.values()), key=len)
+    return f"{runs}: {takes} {slots.text}{took_text(timed)}, {costs.room(RESULTS)}{beside}", seconds

@@ -6,7 +6,6 @@ a sentence where this torsweep is another one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,11 +22,6 @@ _ANALYSIS = ("torsweep/runsets/collect.py", "torsweep/stats", "plotting")
 def made_with() -> Mapping[str, str]:
     """The version of this torsweep, and a key of what its analysis executes."""
     return {"torsweep": __version__, "analysis": sources_key(*_ANALYSIS)}
-
-
-def made_with_text() -> str:
-    """The content of :data:`MADE_WITH`."""
-    return json.dumps(made_with(), indent=1) + "\n"
 
 
 def other_torsweep() -> str | None:

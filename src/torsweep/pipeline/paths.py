@@ -13,11 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from torsweep.config.experiment import (
-    EXPERIMENTS_DIRECTORY,
-    Experiment,
-    load_experiment,
-)
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
@@ -38,7 +34,7 @@ from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.plan_tables import SOURCES_JOINED_BY
 from torsweep.runsets.run import SEPARATOR, joined, parse_sources
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.units import NANOSECONDS_PER, SECOND_NS, format_quantity
+from torsweep.units import NANOSECONDS_PER, format_quantity
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
@@ -97,9 +93,9 @@ class Paths:
         """The overrides that are keys of experiment.yaml."""
         self.builds = Builds(self.overrides.tor_source)
         self._skipped: set[str] = set()
-        self._public_tor_read = False
         self._experiments: dict[str, Experiment] = {}
-        self._own_experiments: dict[str, Experiment] = {}
+        self._own_experiment = functools.cache(load_experiment)
+        """An experiment as its file has it, by its name."""
         self._networks: dict[str, NetworkConfig] = {}
 
     def experiment(self, name: str) -> Experiment:
@@ -107,12 +103,6 @@ class Paths:
         if name not in self._experiments:
             self._experiments[name] = load_experiment(name, self.experiment_settings)
         return self._experiments[name]
-
-    def _own_experiment(self, name: str) -> Experiment:
-        """The experiment ``name`` as its file has it."""
-        if name not in self._own_experiments:
-            self._own_experiments[name] = load_experiment(name)
-        return self._own_experiments[name]
 
     def other_durations(self, name: str) -> dict[str, int]:
         """The warm-up and the measured time of the experiment ``name`` that overrides have changed, in ns."""
@@ -123,11 +113,8 @@ class Paths:
         return {key: value for key, value in durations.items() if value != getattr(own, key)}
 
     def require_kept(self, wildcards: Any) -> None:
-        """InputError where a finished run would be lost to a try-out.
-
-        Unasked, a run of other durations is replaced only if it was a try-out itself, by one that is no
-        shorter.
-        """
+        """InputError where a finished run would be lost to a try-out: unasked, one of other durations is
+        replaced only if it was a try-out itself, by one that is no shorter."""
         levels = ("experiment", "engine", "era", "network", "seed", "variant")
         folder = RESULTS.joinpath("runs", *(getattr(wildcards, level) for level in levels))
         if self.overrides.replace == "yes" or not (folder / PROVENANCE_FILE).is_file():
@@ -156,16 +143,8 @@ class Paths:
             self._networks[key] = load_network_config(*parse_network_key(key))
         return self._networks[key]
 
-    def run_seconds(self, experiment_name: str, engine: str, network_key: str) -> float:
-        """The time that the engine takes, about, for a run of the experiment on the network, in seconds."""
-        run_s = self.experiment(experiment_name).duration_ns / SECOND_NS
-        return find_engine(engine).run_seconds(self.network(network_key), run_s)
-
-    def asked(self, experiment_name: str) -> PlanPath:
-        """The plan of the experiment that the overrides ask for, in an engine that can run here."""
-        return self._asked(experiment_name)
-
     def _asked(self, experiment_name: str) -> PlanPath:
+        """The plan of the experiment that the overrides ask for, in an engine that can run here."""
         experiment = self.experiment(experiment_name)
         require_answerable(experiment)
         plan = experiment.plan(self.overrides.plan)
@@ -192,14 +171,17 @@ class Paths:
 
     def targets(self, experiment_name: str) -> list[str]:
         """The page of a plan and all folders that it is made from: one that is gone is made again."""
-        return self.plan_files(self.asked(experiment_name))
+        return self._plan_files(self._asked(experiment_name))
 
-    def plan_files(self, plan: PlanPath) -> list[str]:
+    def _plan_files(self, plan: PlanPath) -> list[str]:
         """The manifest of each network, run and stage of a plan, its figures, and its page.
 
-        A file of the public network is read here, because summaries come late.
+        Summaries come late: InputError here for a file of the public network that cannot be read.
         """
-        self._require_public_tor()
+        if self.overrides.live_tor is not None:
+            from torsweep.stats.likeness import public_quantiles  # Statistics take a second to load.
+
+            public_quantiles(self.overrides.live_tor)
         return [
             *self.tor(plan),
             *self.networks(plan),
@@ -210,20 +192,9 @@ class Paths:
             str(plan.page),
         ]
 
-    def _require_public_tor(self) -> None:
-        """InputError for a file of the public network that cannot be read; it is read once."""
-        if self.overrides.live_tor is not None and not self._public_tor_read:
-            from torsweep.stats.likeness import public_quantiles  # Statistics take a second to load.
-
-            public_quantiles(self.overrides.live_tor)
-            self._public_tor_read = True
-
     def pages(self, experiment_names: list[str]) -> list[str]:
-        """The page of each experiment that has the plan and can run there, and what it is made of.
-
-        Where none can, the error says why the first one cannot.
-        """
-        return [file for plan in self._possible(experiment_names) for file in self.plan_files(plan)]
+        """The page of each experiment that has the plan and can run there, and what it is made of."""
+        return [file for plan in self._possible(experiment_names) for file in self._plan_files(plan)]
 
     def bundles(self, experiment_names: list[str]) -> list[str]:
         """The published folder and the zip of each of these experiments that can run."""
@@ -255,8 +226,8 @@ class Paths:
         return [f"{folder}/{name}.{suffix}" for name in names for suffix in FIGURE_SUFFIXES]
 
     def runs(self, plan: Any) -> list[str]:
-        """The manifest of every run of a plan: variants in order, the seeds of each together. With several
-        sources, the runs that are made if they are missing."""
+        """The manifest of every run of a plan: variants in order, the seeds of each together. Of several
+        sources, that of the runs that are made if they are missing."""
         if SOURCES_JOINED_BY in plan.engine:
             return [f"{run}/{PROVENANCE_FILE}" for run in self.sources_plan(plan).made()]
         experiment, folder = self.experiment(plan.experiment), PlanPath.of(plan).run_directory
@@ -276,8 +247,7 @@ class Paths:
         return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key, seeds in seeds_of for seed in seeds]
 
     def network_seeds(self, plan: Any) -> Mapping[str, Sequence[int]]:
-        """The seeds of the plan's networks by the network's key: one for each level of knobs of networks. Of
-        several sources, those of their runs."""
+        """The seeds of a plan's networks by the network's key; of several sources, those of their runs."""
         if SOURCES_JOINED_BY in plan.engine:
             of_sources = self.sources_plan(plan)
             seeds_of: dict[str, set[int]] = {}
@@ -298,7 +268,8 @@ class Paths:
 
     def run_experiment(self, wildcards: Any) -> list[str]:
         """The experiment.yaml of a run, unless it ships with the checkout: see :meth:`network_inputs`."""
-        return [file for file in [self.experiment_file(wildcards)] if not _ships(file)]
+        file = self.experiment_file(wildcards)
+        return [] if _ships(file) else [file]
 
     def network_inputs(self, wildcards: Any) -> list[str]:
         """The configuration of the network ``paper+load=0.5``, and the tables that it is sampled from.

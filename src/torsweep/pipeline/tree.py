@@ -62,7 +62,7 @@ def network_directory(key: str, seed: int | str) -> Path:
 
 @dataclass(frozen=True)
 class PlanPath:
-    """Identifies the results of a plan; the fields are levels of the tree of results."""
+    """The results of a plan; the fields are levels of the tree."""
 
     experiment: str
     engine: str
@@ -139,14 +139,12 @@ class SourcesPlan:
     def folder(self, source: RunSource, key: RunKey) -> Path:
         """The folder of one run."""
         variant, seed = key
-        above = Path("results") / source.tree / self.experiment.name / source.engine / self.experiment.era
+        above = RESULTS / source.tree / self.experiment.name / source.engine / self.experiment.era
         return above / variant.network_key(self.experiment.network) / str(seed) / source.variant(variant).key
 
     def made(self) -> list[Path]:
-        """The folders of the runs that are made where they are missing.
-
-        Raises InputError where the model would be compared with runs of tor, of which none is finished.
-        """
+        """The folders of the runs that are made where they are missing; InputError where the model would be
+        compared with runs of tor, of which none is finished."""
         keys = list(product(self.plan.variants, self.experiment.seeds))
         tor = [source for source in self.sources if source.runs_tor]
         if tor and not self.everything:

@@ -12,7 +12,7 @@ from torsweep.engines.selection import Choice
 from torsweep.errors import OutputError
 from torsweep.pipeline import hooks
 from torsweep.pipeline.costs import Slots
-from torsweep.pipeline.hooks import Planned, announcement
+from torsweep.pipeline.hooks import announcement
 from torsweep.pipeline.paths import Paths
 from torsweep.storage.folders import hold_folder
 
@@ -65,9 +65,8 @@ def test_slots_are_cores_here_and_jobs_on_a_cluster():
 
 
 def test_a_plan_in_real_time_has_the_machine_before_its_first_step(monkeypatch):
-    planned = Planned(240.0, real_time=True)
     monkeypatch.setattr(hooks, "hold_folder", lambda folder: None)
-    monkeypatch.setattr(hooks, "_announce", lambda paths, workflow: planned)
+    monkeypatch.setattr(hooks, "_announce", lambda paths, workflow: (240.0, True))
     told: list[float] = []
     monkeypatch.setattr(hooks, "hold_machine", lambda say: told.append)
     hooks.start(Paths, SimpleNamespace(cores=2, local_exec=True, scheduler=None))
@@ -94,7 +93,7 @@ def test_the_last_lines_say_why_a_pipeline_ended(tmp_path, monkeypatch, capsys):
         ("c", "killed"),
     ):
         (tmp_path / name).write_text(text)
-    failed = [SimpleNamespace(rule=SimpleNamespace(name="run"), log=[tmp_path / name]) for name in "abc"]
+    failed = [SimpleNamespace(rule=SimpleNamespace(name="run"), log=[str(tmp_path / name)]) for name in "abc"]
     hooks.fail(SimpleNamespace(scheduler=SimpleNamespace(failed=failed)))
     hooks.fail(SimpleNamespace(scheduler=SimpleNamespace(failed=[])))
     assert said == [

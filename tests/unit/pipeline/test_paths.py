@@ -173,7 +173,7 @@ def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     paths = _paths(engine="cellsim")
-    code, said = _refusal(capsys, paths.asked, "mine")
+    code, said = _refusal(capsys, paths.targets, "mine")
     assert code == 2
     assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
 
