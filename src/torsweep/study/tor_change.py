@@ -108,12 +108,14 @@ class TorChange:
         return any(ARTI in entry for entry in self.tors.values())
 
     @property
+    def bundle(self) -> Mapping[str, Any]:
+        """The entry of ``options``; empty where tors differ."""
+        return next(iter(self.options.values()), {})
+
+    @property
     def option_names(self) -> set[str]:
         """The options and consensus parameters that are changed, in small letters."""
-        bundles = [each for name, each in self.options.items() if name != UNCHANGED]
-        return {
-            name.lower() for each in bundles for kind in ("torrc", "consensus") for name in each.get(kind, ())
-        }
+        return {name.lower() for kind in ("torrc", "consensus") for name in self.bundle.get(kind, ())}
 
     @property
     def level(self) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.config.option_bundle import Role
@@ -124,6 +124,15 @@ USUAL_SEEDS = 8
 """How many seeds of the simulator one network gets, when the user names none."""
 
 
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+def hosts_of(network: Tornet, role: Role) -> Iterable[str]:
+    """The hosts of ``role`` by name."""
+    named = {"authority": network.authorities, "relay": network.relays, "client": network.clients}
+    return named[role]
+
+
 @dataclass(frozen=True)
 class Tornets:
     """Networks of a comparison, in the order in which replicates take them; ``name`` is their file's."""
@@ -176,17 +185,11 @@ class Tornets:
     def torrc(self, role: Role | None, option: str) -> str | None:
         """What the torrc of every host of ``role``, or with None of every role, has of ``option``; None where
         one has nothing or another value."""
-        named: dict[Role, Callable[[Tornet], Iterable[str]]] = {
-            "authority": lambda network: network.authorities,
-            "relay": lambda network: network.relays,
-            "client": lambda network: network.clients,
-        }
-        roles = list(named) if role is None else [role]
         values = {
             next(reversed(torrc_lines(network, host, option)), None)
             for network in self.networks
-            for each in roles
-            for host in named[each](network)
+            for each in (ROLES if role is None else [role])
+            for host in hosts_of(network, each)
         }
         return values.pop() if len(values) == 1 else None
 
