@@ -1,9 +1,7 @@
 """The answer of a comparison: on a terminal, as a text to paste into a merge request, and as JSON.
 
-In: the summary of a study. Out: on a terminal, a sentence for each kind of client, and a table of the
-measures behind it: change, interval, verdict, and which change so many networks can show.
-:class:`ComparisonAnswer`: the sentence, the table, and in what it was found: both tors, networks, machine and
-the command.
+In: the summary of a study. Out: sentences, the table of the measures behind them, and in what they were
+found: both tors, networks, machine and the command.
 """
 
 from __future__ import annotations
@@ -55,10 +53,9 @@ def print_verdict(
     over: str | None = None,
     unit: str = "network",
 ) -> Comparison:
-    """Print what the comparison says, and return it.
+    """Print what the comparison says, and return it; InputError where there is no summary.
 
-    Above it is ``about``, which says what it is, and what it is ``over`` where that is no network of a
-    configuration. InputError where there is no summary.
+    Above it is ``about``, and what it is ``over`` where that is no network of a configuration.
     """
     claims_file = read_claims(summary)
     said = comparison(claims_file, asked, unit)
@@ -70,43 +67,39 @@ def print_verdict(
     console.print(Text("\n".join([about, where, *said.sentences])), soft_wrap=True)
     rows = said.main_numbers[: max(ROOM - len(said.sentences), LEAST_ROWS)]
     console.print(measures_table(rows))
-    rest = len(said.rows) - len(rows)
-    more = [f"{said.notes[1]} The page has {counted(rest, 'more measure')}." if rest else said.notes[1]]
-    console.print(Text("\n".join([*more, *costs_of(summary)])), soft_wrap=True)
+    more = len(said.rows) - len(rows)
+    note = f"{said.notes[1]} The page has {counted(more, 'more measure')}." if more else said.notes[1]
+    console.print(Text("\n".join(filter(None, [note, costs_of(summary)]))), soft_wrap=True)
     return said
 
 
-def costs_of(summary: Path) -> list[str]:
-    """The lines of :func:`cost_lines` as one; none where the ``summary`` has no differences of measures."""
-    if not (summary / MEASURE_DIFFERENCES.file).is_file():
-        return []
-    lines = list(cost_lines(MEASURE_DIFFERENCES.read(summary)))
-    return ["; ".join(lines)] if lines else []
+def costs_of(summary: Path) -> str:
+    """What processes of each role cost more; empty where the ``summary`` has no differences of measures."""
+    known = (summary / MEASURE_DIFFERENCES.file).is_file()
+    return "; ".join(cost_lines(MEASURE_DIFFERENCES.read(summary))) if known else ""
 
 
 def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
-    """What processes of each role cost more: ``Relays: processor time +2.5 % [−1.0, +6.0], memory …``.
+    """``Relays: processor time +2.5 % [−1.0, +6.0], memory …`` and the same of clients.
 
     ``differences`` has the columns of :data:`MEASURE_DIFFERENCES`. A role whose processes were not measured
     has no line.
     """
     for role in ("relay", "client"):
-        of_role = differences.filter(group=role).drop_nulls("change")
-        parts = [
-            f"{name} {change_text(row['change'], row['change_low'], row['change_high'])}".replace(
-                " %,", ","
-            ).replace(" %]", "]")
+        of_role = differences.filter(group=role).drop_nulls(["change", "change_low"])
+        changes = [
+            f"{name} {change_text(row['change'], row['change_low'], row['change_high'])}"
             for measure, name in COSTS.items()
             for row in of_role.filter(measure=measure).iter_rows(named=True)
-            if row["change_low"] is not None
         ]
-        if parts:
-            yield f"{role.capitalize()}s: {', '.join(parts)}"
+        if changes:
+            text = ", ".join(changes).replace(" %,", ",").replace(" %]", "]")
+            yield f"{role.capitalize()}s: {text}"
 
 
 def can_show_text(row: Row) -> str:
-    """``24 %, 16: 17 %``: the change that these networks, and that twice as many like them, show; where these
-    show none below 100 %, those of more networks alone: ``8: 24 %, 16: 17 %``."""
+    """``24 %, 16: 17 %``: the change that these networks, and that 16 like them, show; those of more networks
+    alone where these show none below 100 %."""
     sizes = [
         size_text(size) if number == row.interval.networks else f"{number}: {size_text(size)}"
         for number, size in row.can_show.items()
@@ -118,10 +111,8 @@ def can_show_text(row: Row) -> str:
 def measures_table(rows: Iterable[Row]) -> Table:
     """A row for each measure: its change, the interval, the verdict, and what can be shown."""
     table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for name in MEASURES_HEADER:
-        in_the_middle = name in ("change", "interval")
-        table.add_column(name, justify="right" if in_the_middle else "left")
-    table.add_column(CAN_SHOW)
+    for name in (*MEASURES_HEADER, CAN_SHOW):
+        table.add_column(name, justify="right" if name in ("change", "interval") else "left")
     for row in rows:
         *cells, verdict = row.cells
         table.add_row(*cells, Text(verdict, style=COLOURS[row.verdict]), can_show_text(row))
@@ -133,7 +124,7 @@ ANSWER_FILE = "answer.md"
 
 @dataclass(frozen=True)
 class ComparisonAnswer:
-    """What is said, ``about`` what, and by name the ``facts`` that it was found with."""
+    """What is said, ``about`` what, and the ``facts`` that it was found with, by name."""
 
     about: str
     said: Comparison
@@ -195,7 +186,7 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
     sides = {"baseline": planned.baseline, "candidate": candidate}
     runs = {side: _provenance(plan, variant) for side, variant in sides.items()}
     for side, variant in sides.items():
-        yield side, ", ".join(filter(None, [_side(plan, variant), runs[side].get("engine_version", "")]))
+        yield side, ", ".join(filter(None, [_side(plan, variant), runs[side].get("engine_version")]))
     measured = rounded_duration(experiment.measured / SECOND_NS)
     many = counted(len(said.networks), said.unit)
     where = f"{many} of {experiment.network}" if said.unit == "network" else f"{many}, {experiment.network}"
@@ -203,16 +194,15 @@ def _facts(plan: Workload, said: Comparison) -> Iterator[tuple[str, str]]:
     if machine := runs["candidate"].get("machine"):
         yield "machine", f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}"
     if costs := costs_of(plan.play.summary):
-        yield "cost", "; ".join(costs)
+        yield "cost", costs
     if plan.blind:
         yield "cannot show", f"changes of {plan.blind}"
 
 
 def _provenance(plan: Workload, variant: Variant) -> Mapping[str, Any]:
     """What a run of ``variant`` says of itself; nothing where runs were deleted and their summary is left."""
-    play = plan.play
-    run = play.study.folder / play.plan.run_directory(variant, plan.experiment.seeds[0])
-    file = run / PROVENANCE_FILE
+    run = plan.play.plan.run_directory(variant, plan.experiment.seeds[0])
+    file = plan.play.study.folder / run / PROVENANCE_FILE
     return read_json(file) if file.is_file() else {}
 
 

@@ -2,16 +2,12 @@
 command to a verdict.
 
     torsweep new ../my-study
-    torsweep compare --candidate ../tor@my-branch
     torsweep compare --candidate patch:kist-idle.patch --within '1 h'
-    torsweep compare --torrc 'KISTSchedRunInterval 1 msec'
     torsweep compare --consensus cc_alg=0 --engine shadow --network laptop
-    torsweep compare --candidate same --dry-run
 
 In: the command line. Out of ``new``: a study with an example (:mod:`torsweep.study.new`). Out of ``compare``:
-a study (:mod:`torsweep.study.document`) with everything that the pipeline makes in it, a table on standard
-output or the answer as JSON, and the paths of the page to read and of the answer to paste; with ``--dry-run``
-the plan, and no file.
+a study (:mod:`torsweep.study.document`) with all that the pipeline makes in it, and the answer as a table or
+JSON; with ``--dry-run`` the plan, and no file.
 """
 
 from __future__ import annotations
@@ -27,6 +23,8 @@ from torsweep.errors import InputError
 from torsweep.storage.folders import STUDY_FOLDER, OutputFolder
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from torsweep.study.request import Prepared
     from torsweep.study.workload import Workload
 
@@ -191,7 +189,10 @@ def compare_command(
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     if are_imports(candidate, baseline):
         _require_alone(context)
-        _compare_imports(str(candidate), str(baseline), warm_up, tor_metrics)
+        from torsweep.study.imports import compare_imports
+
+        summary = compare_imports(str(candidate), str(baseline), warm_up, tor_metrics, _console())
+        typer.echo(f"summary: {summary}")
         return
     from torsweep.study.request import Request
 
@@ -223,7 +224,7 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
         typer.echo("\n".join([prepared.about, *plan_lines(plan, why)]))
         return None
     require_engine(play.engine)
-    require_buildable(plan.missing)
+    require_buildable(plan.missing.values())
     network = play.study.document["network"]
     typer.echo(f"torsweep: {play.engine}, on {network}: {why}", err=True)
     typer.echo(f"torsweep: the study is {play.study.folder}", err=True)
@@ -236,34 +237,32 @@ def _play(prepared: Prepared, dry_run: bool) -> Workload | None:
 def are_imports(candidate: str | None, baseline: str | None) -> bool:
     """Whether imports are to be compared; InputError where only one side is one."""
     sides = {"--candidate": candidate, "--baseline": baseline}
-    imports = [name for name, text in sides.items() if text is not None and text.startswith(IMPORT_PREFIX)]
-    if len(imports) == 1:
-        key = next(name for name in sides if name not in imports)
-        raise InputError(
-            "the other side is an import", key=key, value=sides[key], accepted=f"{IMPORT_PREFIX}NAME"
-        )
-    return bool(imports)
+    others = {name: text for name, text in sides.items() if not (text or "").startswith(IMPORT_PREFIX)}
+    if len(others) == 1:
+        ((key, value),) = others.items()
+        accepted = f"{IMPORT_PREFIX}NAME"
+        raise InputError("the other side is an import", key=key, value=value, accepted=accepted)
+    return not others
 
 
 def _require_alone(context: typer.Context) -> None:
     """Raise InputError for an option of a comparison that runs tor, beside two imports."""
     for option in context.command.params:
-        source = context.get_parameter_source(str(option.name))
+        name = str(option.name)
+        source = context.get_parameter_source(name)
         stated = source is not None and source.name == "COMMANDLINE"
-        if stated and option.name not in ("candidate", "baseline", "warm_up", "tor_metrics"):
-            value = context.params[str(option.name)]
+        if stated and name not in ("candidate", "baseline", "warm_up", "tor_metrics"):
+            value = context.params[name]
             shown = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             problem, accepted = "is not for imports, of which nothing is run", "--warm-up and --tor-metrics"
             raise InputError(problem, key=option.opts[0], value=shown, accepted=accepted)
 
 
-def _compare_imports(candidate: str, baseline: str, warm_up: str | None, tor_metrics: Path | None) -> None:
+def _console(stderr: bool = False) -> Console:
+    """A file or a pipe has no width of its own."""
     from rich.console import Console
 
-    from torsweep.study.imports import compare_imports
-
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    typer.echo(f"summary: {compare_imports(candidate, baseline, warm_up, tor_metrics, console)}")
+    return Console(stderr=stderr, width=None if sys.stdout.isatty() else 110)
 
 
 def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailIf]) -> None:
@@ -271,8 +270,6 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
 
     Raises Exit where the verdict is one of ``fail_if``.
     """
-    from rich.console import Console
-
     from torsweep.stats.claims import claims_of
     from torsweep.stats.inference.interim import Design, record_look
     from torsweep.study.answer import answer_of, print_verdict
@@ -281,9 +278,7 @@ def _print_result(plan: Workload, about: str, as_json: bool, fail_if: list[FailI
     play, experiment = plan.play, plan.experiment
     tornets = play.study.tornets
     over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
-    # A file or a pipe has no width of its own.
-    console = Console(stderr=as_json, width=None if sys.stdout.isatty() else 110)
-    said = print_verdict(play.summary, claims_of(experiment), about, console, *over)
+    said = print_verdict(play.summary, claims_of(experiment), about, _console(as_json), *over)
     record_look(play.study.file, Design.of(experiment), len(said.networks))
     if plan.blind:
         typer.echo(f"blind to  {plan.blind}", err=as_json)

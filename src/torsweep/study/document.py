@@ -1,8 +1,8 @@
 """The study of a comparison: a folder with an experiment.yaml that describes it fully.
 
-In: a :class:`~torsweep.study.tor_change.TorChange` and a :class:`Setup`. Out: the :class:`Study`, its
-experiment, and on disk its folder. The same question gives the same folder, in which the pipeline continues.
-The number of networks is no part of the question: a later command can add networks to those that have run.
+In: a :class:`~torsweep.study.tor_change.TorChange` and a :class:`Setup`. Out: the :class:`Study`. The same
+question gives the same folder, in which the pipeline continues; the number of networks is no part of it, so
+that a later command can add networks to those that have run.
 """
 
 from __future__ import annotations
@@ -81,10 +81,8 @@ class Setup(Section):
 
     @classmethod
     def read(cls, tornets: Tornets | None = None, **options: str | None) -> Setup:
-        """The set-up of these options, by the names of the fields; InputError names the option that is wrong.
-
-        What is left out is as usual, or as the networks of ``tornets`` have it.
-        """
+        """The set-up of these options, by the names of the fields; what is left out is as usual, or as the
+        networks of ``tornets`` have it. InputError names the option that is wrong."""
         stated = {name: text for name, text in options.items() if text is not None}
         usual = {name: stated.get(name, text) for name, text in USUAL_OPTIONS.items()}
         texts = usual if tornets is None else tornets.options(dict.fromkeys(usual) | options)
@@ -106,10 +104,10 @@ class _Planned(Section):
 
 @dataclass(frozen=True)
 class Study:
-    """A study that may not exist yet: where, the name of its experiment, and the document of that.
+    """A study that may not exist yet: its folder, and the name and the document of its experiment.
 
-    ``patches`` are the files that the study has copies of, by the name of the copy; ``builds`` the tors that
-    are built for it, with absolute paths; ``tornets`` are networks that are not sampled.
+    ``patches`` are the files that it has copies of, by the name of the copy; ``builds`` the tors that are
+    built for it, with absolute paths; ``tornets`` its networks where they are not sampled.
     """
 
     folder: Path
@@ -130,10 +128,8 @@ class Study:
 
     @property
     def planned_networks(self) -> int | None:
-        """The number of networks for which the same command has begun this study; None where none has.
-
-        Raises InputError where that has been replaced by what is no number.
-        """
+        """The number of networks for which the same command has begun this study; None where none has, and
+        InputError where that is no number any more."""
         if not self.file.is_file():
             return None
         there = read_yaml(self.file)
@@ -148,7 +144,7 @@ class Study:
         return load_network_config(self.document["network"])
 
     def require_same(self) -> None:
-        """Raise InputError when the folder holds a study of something else."""
+        """Raise InputError where the folder holds a study of something else."""
         if self.tornets is not None:
             checksums = self.folder / self.tornets.checksums
             if checksums.is_file() and checksums.read_text().split() != list(self.tornets.content):
@@ -193,8 +189,7 @@ def make_study(
 ) -> Study:
     """The study of ``change`` on ``network``, in ``folder`` or in one named after it; nothing is written.
 
-    ``command`` is the command line that stands for it; ``tornets`` are the networks, where they are not
-    sampled.
+    ``command`` is the command line that asks for it.
     """
     name = f"compare_{change.level}" if is_rule(change.level) else change.level
     # What the folder is called must not depend on where it is: paths in it are relative to it.
@@ -211,12 +206,11 @@ def make_study(
     if file.is_file() and setup.first_seed is None:
         # The networks that the user has chosen there.
         document["first_seed"] = read_yaml(file).get("first_seed", document["first_seed"])
-    spread = _known_spread(file, document, setup)
-    looks = {"looks": with_look(_looks(where, file), setup.networks)}
-    document["precision"] = {**looks, **({"spread": spread} if spread else {})}
-    patches = {
-        Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
-    }
+    document["precision"] = {"looks": with_look(_looks(where, file), setup.networks)}
+    if spread := _known_spread(file, document, setup):
+        document["precision"]["spread"] = spread
+    paths = [Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())]
+    patches = {path.name: path for path in paths}
     tors = {key: validate(TorSource, entry, "--candidate") for key, entry in change.tors.items()}
     if DEBIANS_TOR.name in change.knobs.get("tor", (DEBIANS_TOR.name,)):
         tors[DEBIANS_TOR.name] = validate(TorSource, DEBIANS_TOR.entry, None)
@@ -227,17 +221,14 @@ def make_study(
 def _known_spread(file: Path, document: Mapping[str, Any], setup: Setup) -> list[dict[str, Any]]:
     """The known spread by chance; for a study that has begun, the one that its ``file`` states."""
     if file.is_file():
-        began: list[dict[str, Any]] = (read_yaml(file).get("precision") or {}).get("spread", [])
-        return began
+        return list((read_yaml(file).get("precision") or {}).get("spread") or ())
     measured_s = setup.measured / SECOND_NS
     return known_spread(document["network"], document["engines"], setup.era, setup.pairing, measured_s)
 
 
 def _looks(folder: Path, file: Path) -> dict[int, float]:
-    """The looks at the study in ``folder``, whose experiment is ``file``.
-
-    The experiment states them too, which count where the record has gone and a summary is there.
-    """
+    """The looks at the study in ``folder``; where their record has gone and a summary is there, those that
+    its experiment ``file`` states."""
     looks = read_looks(file)
     if looks or not file.is_file() or not (folder / "results/summaries").is_dir():
         return looks
@@ -287,8 +278,7 @@ def _document(
         "claims": list(claims_of_study(config, change.knob, *sides, setup.about, cannot_show)),
     }
     # As YAML gives it back: lists for tuples.
-    plain: dict[str, Any] = json.loads(json.dumps(document))
-    return plain
+    return dict(json.loads(json.dumps(document)))
 
 
 def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:

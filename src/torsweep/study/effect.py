@@ -88,10 +88,8 @@ def _world(change: TorChange, config: NetworkConfig, tornets: Tornets | None, er
 
 
 def require_effect(change: TorChange, config: NetworkConfig, tornets: Tornets | None, era: str) -> list[str]:
-    """Notes on parts of ``change`` that cannot act in these networks.
-
-    Raises InputError where no part can, and for hosts that are not there or cannot take it.
-    """
+    """Notes on parts of ``change`` that cannot act in these networks; InputError where no part can, and for
+    hosts that are not there or cannot take it."""
     _require_hosts(change, _roles(config, tornets))
     world = _world(change, config, tornets, era)
     changes = [

@@ -1,8 +1,8 @@
 """Two imports side by side: ``torsweep compare --candidate import:my-branch --baseline import:vanilla``.
 
 In: two imports (:mod:`torsweep.runsets.imported`), the warm-up, and a file of public Tor where there is one.
-Out: tables, summary and figures below ``results/``, as of an experiment ``imports`` whose knob is ``import``;
-and the table of a comparison on a terminal. Nothing is run.
+Out: tables, summary and figures below ``results/``, as of an experiment ``imports`` whose knob is ``import``,
+and the verdict on a terminal. Nothing is run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def compare_imports(
     Raises InputError for a warm-up that is none or leaves an import without downloads, and for a file
     ``tor_metrics`` that is no measurement of the public network.
     """
-    warm_up_ns = validate(_Options, {"warm_up": warm_up or USUAL_WARM_UP}, None).warm_up
+    warm_up = warm_up or USUAL_WARM_UP
+    warm_up_ns = validate(_Options, {"warm_up": warm_up}, None).warm_up
     both = [open_import(import_folder(text.removeprefix("import:"))) for text in (baseline, candidate)]
     if both[0].name == both[1].name:
         accepted = "another --as NAME"
@@ -64,9 +65,7 @@ def compare_imports(
     )
     collect(runs, tables, network="tornettools")
     opened = PlanTables.open(tables)
-    claims = _claims(
-        replace(opened, kinds=PERF_KINDS), [each.name for each in both], warm_up or USUAL_WARM_UP
-    )
+    claims = _claims(replace(opened, kinds=PERF_KINDS), [each.name for each in both], warm_up)
     levels: dict[str, str] = {IMPORT: both[0].name}
     analysis = Analysis(opened, levels, NO_DIFFERENCE_BELOW, claims, public=tor_metrics)
     write_summary(summary_of(analysis), summary)
@@ -89,12 +88,10 @@ def _claims(tables: PlanTables, names: Sequence[str], cut: str) -> list[AnyChang
         for group, of_group in GROUPS.items()
         if group == EVERYONE or all(kinds[name].intersection(of_group) for name in names)
     ]
-    common: dict[str, object] = {"knob": IMPORT, "test": "change", "clock": REQUEST}
+    statistics = ("median", "mean", "p90")
+    common = {"knob": IMPORT, "test": "change", "clock": REQUEST, "statistics": statistics}
     return [
-        AnyChange.model_validate(
-            {**common, "id": group, "text": f"{who(group)} differ.", "kind": group}
-            | {"statistics": ("median", "mean", "p90")}
-        )
+        AnyChange.model_validate({**common, "id": group, "text": f"{who(group)} differ.", "kind": group})
         for group in there
     ]
 

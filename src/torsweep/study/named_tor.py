@@ -1,13 +1,13 @@
 """What ``--candidate`` and ``--baseline`` name: a tor, as an entry of an experiment's ``tors:``.
 
 In: ``debian``; ``arti`` or ``arti@VERSION``; ``PATH@REVISION`` or a folder that is a git repository of one of
-the two; a tarball of source; a program; ``patch:FILE``; ``same``. Out: a :class:`NamedTor`. Commits are
-written out, and the checksum of a tarball is kept, so that a study says which tor it is about after the
-branch or the file has changed.
+the two; a tarball of source; a program; ``patch:FILE``; ``same``. Out: a :class:`NamedTor`, with commits
+written out and the checksum of a tarball, so that a study says which tor it is about after the branch or the
+file has changed.
 
 The project's series and the user's patches are tried on sources that are at hand, before anything is built.
-Where the series does not fit every tor of a comparison, all are built without it. Debian's source may not be
-at hand: the series fits it by definition; the user's patches are tried if an earlier build has fetched it.
+Where the series does not fit every tor of a comparison, all are built without it. It fits Debian's source by
+definition; the user's patches are tried on that if an earlier build has fetched it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,8 @@ MOST_NAME = 59
 
 @dataclass(frozen=True)
 class NamedTor:
-    """One tor of a comparison.
-
-    ``name`` is the level, ``entry`` its value in ``tors:``, with absolute paths; ``words`` say
-    which tor it is, after "against". ``identity`` is its content: it differs where two tors differ.
-    """
+    """One tor of a comparison: the level's ``name``, its ``entry`` in ``tors:`` with absolute paths, the
+    ``words`` after "against", and its ``identity``, which differs where two tors differ."""
 
     name: str
     entry: Mapping[str, Any]
@@ -87,10 +84,7 @@ DEBIANS_TOR = NamedTor(STOCK_TOR, {"source": DEBIAN}, "Debian's tor", DEBIAN)
 
 
 def read_tor(text: str, key: str) -> NamedTor:
-    """The tor that ``text`` names, without ``same`` and patches.
-
-    ``key`` is the option it was given with, which the InputError names.
-    """
+    """The tor that ``text`` names, without ``same`` and patches; InputError names the option ``key``."""
     if text == DEBIAN:
         return DEBIANS_TOR
     before, at, revision = text.rpartition("@")
@@ -103,17 +97,17 @@ def read_tor(text: str, key: str) -> NamedTor:
         return _of_git(path, "HEAD", key)
     if not path.exists():
         raise InputError("no such file or folder", key=key, value=text, accepted=FORMS)
-    whole = path.resolve()
-    if path.is_file() and TARBALL.search(path.name):
-        identity = sha256_of_file(whole)
-        entry = {"source": str(whole), "sha256": identity}
-    elif path.is_file() and os.access(path, os.X_OK) and _answers_as_arti(path):
-        return NamedTor(name_of_level(path.name), {ARTI: str(whole)}, path.name, sha256_of_file(whole))
-    elif path.is_file() and os.access(path, os.X_OK):
-        ask_version(path)
-        entry, identity = {"program": str(whole)}, sha256_of_file(whole)
-    else:
+    is_tarball = TARBALL.search(path.name) is not None
+    if not path.is_file() or not (is_tarball or os.access(path, os.X_OK)):
         raise InputError("is no tor", key=key, value=text, accepted=FORMS)
+    file, identity = str(path.resolve()), sha256_of_file(path)
+    if is_tarball:
+        entry = {"source": file, "sha256": identity}
+    elif _answers_as_arti(path):
+        entry = {ARTI: file}
+    else:
+        ask_version(path)
+        entry = {"program": file}
     return NamedTor(name_of_level(TARBALL.sub("", path.name)), entry, path.name, identity)
 
 
@@ -163,11 +157,8 @@ def repeated(base: NamedTor) -> NamedTor:
 
 
 def usual_baseline(candidate: NamedTor) -> tuple[NamedTor, str]:
-    """The default baseline of ``candidate``, and a sentence on why.
-
-    That is the commit at which it left the main branch of its repository, or else Debian's tor. Raises
-    InputError where a shallow clone lacks the commit at which it left.
-    """
+    """The commit at which ``candidate`` left the main branch of its repository, or else Debian's tor, and a
+    sentence on why; InputError where a shallow clone lacks that commit."""
     if candidate.repository is None:
         return DEBIANS_TOR, ""
     left = left_main(candidate.repository, candidate.identity)
@@ -198,8 +189,7 @@ def fitting(tors: Sequence[NamedTor]) -> tuple[list[NamedTor], str]:
     Raises InputError for a tor that is too old, for what is no source of tor, and for a patch of the user's
     that does not apply.
     """
-    reasons = (_why_not(tor) for tor in tors)
-    why = next(filter(None, reasons), "")
+    why = next(filter(None, map(_why_not, tors)), "")
     comparable = [tor.without_series() for tor in tors] if why else list(tors)
     for tor in comparable:
         _require_patches(tor)
@@ -225,11 +215,18 @@ def _why_not(tor: NamedTor) -> str:
 
 def _require_patches(tor: NamedTor) -> None:
     """Raise InputError, which names file and hunk, where a patch of the user's does not apply to ``tor``."""
-    patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
-    if not patches.patches or (tor.entry.get("source") == DEBIAN and fetched_release(DOWNLOADS) is None):
-        return
-    with _patched(tor):
-        pass
+    if _patches_of(tor).patches and not _is_to_fetch(tor):
+        with _patched(tor):
+            pass
+
+
+def _patches_of(tor: NamedTor) -> Series:
+    return patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
+
+
+def _is_to_fetch(tor: NamedTor) -> bool:
+    """Whether ``tor`` is built from Debian's source, which is not here yet."""
+    return tor.entry.get("source") == DEBIAN and fetched_release(DOWNLOADS) is None
 
 
 def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tuple[str, str]] | None:
@@ -237,9 +234,7 @@ def changed_defaults(one: NamedTor, other: NamedTor) -> dict[tuple[str, str], tu
 
     None where it cannot be said: of programs, of Arti, and while Debian's source has not been fetched.
     """
-    if any(tor.is_program or tor.is_arti for tor in (one, other)):
-        return None
-    if any(tor.entry.get("source") == DEBIAN for tor in (one, other)) and fetched_release(DOWNLOADS) is None:
+    if any(tor.is_program or tor.is_arti or _is_to_fetch(tor) for tor in (one, other)):
         return None
     found = []
     for tor in (one, other):
@@ -257,7 +252,7 @@ def _patched(tor: NamedTor) -> Iterator[Path]:
     """The files of ``tor`` as they are built; InputError where a patch does not apply."""
     with _source(tor) as (tree, _):
         apply_series(Series((), "") if tor.entry.get("series") == "none" else read_series(), tree)
-        apply_series(patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())]), tree)
+        apply_series(_patches_of(tor), tree)
         yield tree
 
 

@@ -1,8 +1,7 @@
 """A study: a folder of the user's own, outside the checkout, in which the pipeline runs.
 
-In: where, and an experiment. Out: the folder, with what ``snakemake`` needs to play the experiment there.
-What the folder lacks is taken from the checkout (:mod:`torsweep.home`). Only its README names a path of this
-machine.
+In: where, and an experiment. Out: the folder, with what ``snakemake`` needs there; the rest is found in the
+checkout (:mod:`torsweep.home`). Only its README names a path of this machine.
 """
 
 from __future__ import annotations
@@ -40,15 +39,14 @@ _FOR_A_MODEL = {
 
 
 def new_study(folder: Path, experiment_name: str, engine: str | None = None) -> None:
-    """Make a study of the example in ``folder``, which is new or empty, for an ``engine`` or all of real tor.
+    """Make a study of the example in ``folder``, for an ``engine`` or all of real tor.
 
     Raises OutputError where it holds something or lies inside the checkout, InputError for a name that no
     experiment can have, and for what is no engine.
     """
     if folder.resolve().is_relative_to(CHECKOUT.resolve()):
-        raise OutputError(
-            f"{folder}: is inside the checkout of torsweep; accepted: a new folder outside of it"
-        )
+        problem = "is inside the checkout of torsweep; accepted: a new folder outside of it"
+        raise OutputError(f"{folder}: {problem}")
     if folder.is_dir() and (held := _held(folder, experiment_name)):
         raise OutputError(f"{folder}: holds {held}; accepted: a new or empty folder")
     text = (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8")
@@ -78,24 +76,23 @@ def _example_for(text: str, engine: str) -> str:
 
 
 def write_study(folder: Path, experiment_name: str, experiment_text: str) -> None:
-    """Write the study in ``folder``, with ``experiment_text`` as the experiment.yaml of ``experiment_name``.
+    """Write the study in ``folder``, with ``experiment_text`` as the experiment.yaml of ``experiment_name``;
+    in a study that is there, bring this file up to date, and touch nothing else.
 
-    In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
-    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
+    Raises OutputError when ``folder`` holds anything but a study, InputError for a name that cannot be one.
     """
     require_experiment_name(experiment_name)
     own_folder(folder, STUDY_FOLDER)
     for name, text in _texts(folder.resolve().name, experiment_name).items():
         if not (folder / name).exists():
-            _write(folder / name, text)
+            write_text(folder / name, text)
     file = folder / EXPERIMENTS_DIRECTORY / experiment_name / EXPERIMENT_FILE
     if not file.is_file() or file.read_text(encoding="utf-8") != experiment_text:
-        _write(file, experiment_text)
+        write_text(file, experiment_text)
 
 
 def _texts(study: str, experiment: str) -> dict[str, str]:
     """The files of every study beside its experiments, by path."""
-
     readme = string.Template(_template("README.md")).substitute(
         study=study,
         experiment=experiment,
@@ -115,11 +112,3 @@ def shared_texts() -> dict[str, str]:
 
 def _template(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{file.parent}: cannot be written: {error.strerror}") from error
-    write_text(file, text)

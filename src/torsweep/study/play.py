@@ -59,9 +59,8 @@ class Play:
     def run(self) -> None:
         """Let Snakemake make everything that is missing.
 
-        Where Snakemake ends with a line of its own on why (a user ended it, a step failed, bad input, a tool
-        that is missing), the process ends with its code. Raises Interrupted where a user ended it before it
-        had a plan.
+        Where it ends with a line of its own on why, the process ends with its code. Raises Interrupted where
+        a user ended it before it had a plan.
         """
         code = _call(self.command())
         if code == -signal.SIGINT:
@@ -73,7 +72,7 @@ class Play:
 
 
 def _call(command: list[str]) -> int:
-    """The exit code of ``command``, which is waited for.
+    """The exit code of ``command``.
 
     It has a process group of its own, so that it and its steps get each signal of an end once, whether a
     terminal sent it to all of this process's group or a user to this process alone.

@@ -1,8 +1,7 @@
 """A study for another machine: its documents, and the command that makes a plan's results again.
 
-In: experiment.yaml, or the configuration of networks. Out: :class:`Portable`: the text without paths of this
-machine, the files that belong into the study, and what cannot be copied there. What names a file names its
-place in the other study. The command line is quoted for a shell.
+In: experiment.yaml, or the configuration of networks. Out: :class:`Portable`: the text, in which files are
+named by their places in the other study, these files, and what cannot be copied there.
 """
 
 from __future__ import annotations
@@ -85,17 +84,12 @@ def portable_network(network: str) -> Portable:
         placed = [portable.leave_out(name, "the network that tornettools made") for name in names]
         return portable.say(file, document, {"tornettools": placed})
     changed: dict[str, object] = {}
-    if imported := [key for key in _INPUTS if "file" in _section(document, key)]:
-        tables = input_paths(load_network_config(network))
-        for key in imported:
-            table = tables[_INPUTS[key]]
-            changed[key] = {**document[key], "file": portable.place(table, SOURCES / f"{key}_{table.name}")}
+    for key, name in _INPUTS.items():
+        section = document.get(key)
+        if isinstance(section, dict) and "file" in section:
+            table = input_paths(load_network_config(network))[name]
+            changed[key] = {**section, "file": portable.place(table, SOURCES / f"{key}_{table.name}")}
     return portable.say(file, document, changed)
-
-
-def _section(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    section = document.get(key)
-    return section if isinstance(section, dict) else {}
 
 
 def _placed(name: str, tor: Mapping[str, Any], portable: Portable) -> dict[str, Any]:
@@ -133,14 +127,14 @@ def repeat_overrides(
 ) -> dict[str, str]:
     """The ``--config`` values for snakemake that repeat the runs and verdicts of ``provenance``.
 
-    ``experiment`` has ``settings``, such as ``precision.margin``, applied; ``live_tor`` the file of public
+    ``experiment`` has ``settings``, such as ``precision.margin``, applied; ``live_tor`` is the file of public
     Tor beside them.
     """
     engines = provenance.engine.replace(SOURCES_JOINED_BY, SEPARATOR)
-    warm_up_ns, duration_ns = provenance.warm_up_ns, provenance.duration_ns
-    precision = {key.removeprefix(_PRECISION): value for key, value in settings.items() if _PRECISION in key}
-    replicates = str(len(provenance.seeds))
-    listed = ", ".join(f"{key}: {value}" for key, value in precision.items())
+    measured_ns = provenance.duration_ns - provenance.warm_up_ns
+    precision = ", ".join(
+        f"{key.removeprefix(_PRECISION)}: {value}" for key, value in settings.items() if _PRECISION in key
+    )
     # Where nothing has run yet, runs of tor that others are compared with are not taken, but made.
     of_tor = SEPARATOR in engines and any(source.runs_tor for source in parse_sources(engines))
     return {
@@ -149,11 +143,11 @@ def repeat_overrides(
         **({"runs": "all"} if of_tor else {}),
         "era": provenance.era,
         "plan": provenance.plan,
-        **({} if numbers_by_level(experiment.replicates) else {"replicates": replicates}),
+        **({} if numbers_by_level(experiment.replicates) else {"replicates": str(len(provenance.seeds))}),
         "first_seed": str(min(provenance.seeds)),
-        "warm_up": format_quantity(warm_up_ns, NANOSECONDS_PER),
-        "measured": format_quantity(duration_ns - warm_up_ns, NANOSECONDS_PER),
-        **({"precision": f"{{{listed}}}"} if listed else {}),
+        "warm_up": format_quantity(provenance.warm_up_ns, NANOSECONDS_PER),
+        "measured": format_quantity(measured_ns, NANOSECONDS_PER),
+        **({"precision": f"{{{precision}}}"} if precision else {}),
         **({"live_tor": str(live_tor)} if live_tor not in (None, USUAL_PUBLIC_TOR.name) else {}),
     }
 
@@ -166,7 +160,7 @@ def repeat_command(overrides: Mapping[str, str], experiment: str) -> str:
 
 
 def repeat_place(experiment: Experiment) -> str:
-    """Where this command makes them: where the pipeline has the same experiment.yaml."""
+    """Where this command does: where the pipeline has the same experiment.yaml."""
     name = EXPERIMENTS_DIRECTORY / experiment.name / EXPERIMENT_FILE
     ships, own = CHECKOUT / name, experiment.file
     if own is None or (ships.is_file() and ships.read_bytes() == own.read_bytes()):

@@ -1,5 +1,4 @@
-"""What a comparison asks: the claims of its study, the one that it is about, and what is known of chance
-beforehand.
+"""What a comparison asks: the claims of its study, and what is known of chance beforehand.
 
 In: the networks, the change, and what ``--about`` says. Out: ``claims`` of experiment.yaml, and
 ``precision.spread``.
@@ -17,7 +16,7 @@ from torsweep.config.traffic import DownloadGroup
 from torsweep.errors import InputError
 from torsweep.stats.claims.change import EVERYONE
 from torsweep.stats.comparison_rows import BYTES, who
-from torsweep.stats.inference.planning import read_spreads, spread_not_longer
+from torsweep.stats.inference.planning import Spread, read_spreads, spread_not_longer
 
 ABOUT_NAMES: Mapping[str, DownloadGroup] = {
     "web": "web",
@@ -86,15 +85,15 @@ def claims_of_study(
 def known_spread(
     network: str, engines: Sequence[str], era: str, pairing: str, measured_s: float
 ) -> list[dict[str, Any]]:
-    """What A/A runs of real tor on ``network`` say of the spread of measures, in each engine, as
-    ``precision`` holds it: from runs that measured as long, or the next shorter time; chance in those is not
-    smaller."""
-    every = [row for row in read_spreads() if (row.network, row.era, row.pairing) == (network, era, pairing)]
-    groups = {(row.engine, row.kind, row.measure) for row in every if row.engine in engines}
+    """What A/A runs on ``network`` say of the spread of measures, in each engine, as ``precision`` holds it:
+    from runs that measured as long, or the next shorter time; chance in those is not smaller."""
+    by_measure: dict[tuple[str, str, str], list[Spread]] = {}
+    for row in read_spreads():
+        if (row.network, row.era, row.pairing) == (network, era, pairing) and row.engine in engines:
+            by_measure.setdefault((row.engine, row.kind, row.measure), []).append(row)
     found = []
-    for key in sorted(groups):
-        of_one = [row for row in every if (row.engine, row.kind, row.measure) == key]
-        if row := spread_not_longer(of_one, measured_s):
-            facts = {"engine": row.engine, "kind": row.kind, "measure": row.measure}
+    for (engine, kind, measure), rows in sorted(by_measure.items()):
+        if row := spread_not_longer(rows, measured_s):
+            facts = {"engine": engine, "kind": kind, "measure": measure}
             found.append({**facts, "sd": row.log_ratio_sd, "networks": row.networks})
     return found

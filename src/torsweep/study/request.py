@@ -3,9 +3,9 @@
 In: the options of the command line, as texts. Out: :class:`Prepared`: the study, how it is run, and what the
 user should know before it is.
 
-``--within '1 h'`` or ``--shows '5 %'`` choose how many networks a comparison takes, and its measured time: in
-that time those that show the smallest change; for that change those that take the shortest time. Measured
-times are those of which it is known how far two runs differ by chance; where the user states one, that alone.
+``--within '1 h'`` takes the number of networks and the measured time that show the smallest change in it,
+``--shows '5 %'`` those that take the shortest time for this change. Measured times are those of which it is
+known how far two runs differ by chance; where the user states one, that alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NUMBERS = range(2, MOST_REPLICATES + 1)
 
 @dataclass(frozen=True)
 class Goal:
-    """The user's goal in place of a number of networks: ``text`` of the ``option``, and its ``amount`` in
+    """What stands in place of a number of networks: the ``option``, its ``text``, and the ``amount`` in
     seconds or as a relative difference."""
 
     option: str
@@ -54,8 +54,8 @@ class Goal:
 
 
 def read_goal(networks: str | None, within: str | None, shows: str | None) -> Goal | None:
-    """What ``--within`` or ``--shows`` asks for; None without either. InputError where it is no such amount,
-    or where two options say how many networks."""
+    """What ``--within`` or ``--shows`` asks for; None without either. InputError where two options say how
+    many networks, or an amount is none."""
     options = {NETWORKS: networks, WITHIN: within, SHOWS: shows}
     stated = {name: text for name, text in options.items() if text is not None}
     if len(stated) > 1:
@@ -82,8 +82,7 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
     """
     plans = list(_plans(setup, stated, play_of))
     for each, plan in plans:
-        standing = plan.play.study.planned_networks
-        if standing is not None:
+        if (standing := plan.play.study.planned_networks) is not None:
             return each.model_copy(update={"networks": standing})
     sharp = [(each, plan) for each, plan in plans if plan.smallest_shown(2) is not None]
     if not sharp:
@@ -104,10 +103,8 @@ def fitted(goal: Goal, setup: Setup, stated: bool, play_of: Callable[[Setup], Pl
 
 
 def _plans(setup: Setup, stated: bool, play_of: Callable[[Setup], Play]) -> Iterator[tuple[Setup, Workload]]:
-    """A plan for each measured time that may be chosen, that of ``setup`` first.
-
-    How many networks they have is still open: no earlier look had more than the most there may be.
-    """
+    """A plan for each measured time that may be chosen, that of ``setup`` first, with the most networks that
+    there may be: no earlier look had more."""
     setup = setup.model_copy(update={"networks": MOST_REPLICATES})
     first = Workload(play_of(setup))
     yield setup, first
@@ -148,12 +145,14 @@ def _out_of_reach(goal: Goal, plans: list[Workload]) -> InputError:
 
 @dataclass(frozen=True)
 class Request:
-    """A comparison of two tors, as the command line states it; None for what is left out."""
+    """A comparison of two tors, as the command line states it; None for what is left out.
+
+    ``network`` is a configuration, or folders of tornettools.
+    """
 
     sides: Sides
     engine: str = AUTO_ENGINE
     network: tuple[str, ...] = ()
-    """A configuration, or folders of tornettools."""
     networks: str | None = None
     within: str | None = None
     shows: str | None = None
@@ -170,9 +169,9 @@ class Request:
     def read(cls, options: Mapping[str, Any]) -> Self:
         """The request in the ``options`` of the command line, by the names of its parameters."""
         lists = {name: tuple(options[name] or ()) for name in ("torrc", "consensus", "network")}
-        sides = Sides(**{field.name: {**options, **lists}[field.name] for field in fields(Sides)})
-        others = {field.name: {**options, **lists}[field.name] for field in fields(cls)[1:]}
-        return cls(sides, **others)
+        stated = {**options, **lists}
+        sides = Sides(**{field.name: stated[field.name] for field in fields(Sides)})
+        return cls(sides, **{field.name: stated[field.name] for field in fields(cls)[1:]})
 
     @property
     def setup(self) -> dict[str, str | None]:
@@ -193,16 +192,15 @@ class Request:
     def prepare(self) -> Prepared:
         """The study that answers it; nothing is written. InputError where an option or a source is wrong."""
         goal = read_goal(self.networks, self.within, self.shows)
-        tornets = read_tornets(list(self.network))
+        tornets = read_tornets(self.network)
         change = read_change(self.sides)
-        notes, pairing = list(change.notes), self.pairing
         if tornets is None:
             venue = choose_venue(self.engine, self.network[0] if self.network else None)
             config = load_network_config(venue.network)
-            pairing, chosen_notes = choose_pairing(pairing, change, config.relay_count, self.era)
-            notes = list(chosen_notes)
+            pairing, notes = choose_pairing(self.pairing, change, config.relay_count, self.era)
         else:
             venue, config = tornets.venue(self.engine), tornets.config
+            pairing, notes = self.pairing, list(change.notes)
         setup = Setup.read(tornets, **{**self.setup, "pairing": pairing})
         notes += require_effect(change, config, tornets, setup.era)
 
@@ -217,10 +215,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """``play`` answers a request about ``about``; ``why`` says why that engine and network were chosen."""
+    """``play`` answers a request about ``about``; ``why`` says why that engine and network were chosen,
+    ``notes`` what the user should know before it is run."""
 
     play: Play
     about: str
     why: str
     notes: tuple[str, ...]
-    """What the user should know before it is run."""

@@ -1,7 +1,6 @@
 """The change that a comparison is about: two levels of one knob, and what each of them means.
 
-In: what the command line names. Out: a :class:`TorChange`: entries of ``tors:`` and ``options:``, the two
-levels, and sentences on what was decided on the way.
+In: what the command line names. Out: a :class:`TorChange`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from torsweep.tor.series import read_series
 UNCHANGED = "default"
 """The level of ``options`` that changes nothing; every experiment has it."""
 
-
 ON = " on "
 """Stands in words between a change and the hosts that have it."""
 
@@ -72,9 +70,9 @@ class TorChange:
     """Two variants that differ in one thing.
 
     ``knobs`` has the levels of each knob, that of the change first and its baseline's level first; ``tors``
-    and ``options`` are entries of the experiment, with absolute paths. ``words`` name the two sides, and
-    ``notes`` say what was decided. ``content`` differs where two changes differ, whatever they are called.
-    ``sources`` are the tors of the two sides, where they differ.
+    and ``options`` are entries of the experiment, with absolute paths. ``words`` name the change, and
+    ``against`` its baseline; ``notes`` say what was decided. ``content`` differs where two changes differ,
+    whatever they are called. ``sources`` are the tors of the two sides, where they differ.
     """
 
     knobs: Mapping[str, tuple[str, ...]]
@@ -157,9 +155,9 @@ def _change_of_lines(options: Sides) -> TorChange:
     words = ", ".join([*options.torrc, *options.consensus]) + (f"{ON}{options.on}" if options.on else "")
     name = name_of_level(words)
     name = f"with_{name}" if name == UNCHANGED else name
-    knobs = {"options": (UNCHANGED, name)} | ({} if tor == DEBIANS_TOR else {"tor": (tor.name,)})
-    notes = (note,) if note else ()
     tors = {} if tor == DEBIANS_TOR else {tor.name: tor.entry}
+    knobs = {"options": (UNCHANGED, name), **({"tor": (tor.name,)} if tors else {})}
+    notes = (note,) if note else ()
     return TorChange(knobs, tors, {name: bundle}, words, tor.words, (tor.identity,), notes)
 
 
@@ -175,7 +173,10 @@ def _of_builds(options: Sides, text: str) -> TorChange:
     (base, *others), note = fitting([base] if again else [base, candidate])
     candidate = others[0] if others else repeated(base)
     if candidate.is_arti and options.on is not None:
-        _require_clients(options.on)
+        where = read_where(options.on)
+        if "names" not in where and where.get("role") != "client":
+            clients = "role=client or role=client,share=0.5"
+            raise InputError("Arti runs on clients alone", key="--on", value=options.on, accepted=clients)
     if not again and _key(candidate) == _key(base):
         problem = f"has the same content as the baseline, {base.words}"
         raise InputError(problem, key="--candidate", value=text, accepted=accepted)
@@ -210,12 +211,10 @@ def _tors_of(options: Sides, text: str) -> tuple[NamedTor, NamedTor, list[str]]:
 
 def _left_out(tor: NamedTor) -> str:
     """A note on changes of the work tree in which ``tor`` is checked out: only its commit is built."""
-    changed = "" if tor.repository is None else uncommitted(tor.repository)
-    if tor.repository is None or not changed:
-        return ""
-    with suppress(InputError):
-        if find_commit(tor.repository, "@").commit == tor.identity:
-            return f"{tor.words} is taken as committed, without the uncommitted changes in {changed}"
+    if tor.repository is not None and (changed := uncommitted(tor.repository)):
+        with suppress(InputError):
+            if find_commit(tor.repository, "@").commit == tor.identity:
+                return f"{tor.words} is taken as committed, without the uncommitted changes in {changed}"
     return ""
 
 
@@ -230,13 +229,6 @@ def _mix(candidate: NamedTor, base: NamedTor, on: str) -> dict[str, Any]:
     share = where.pop("share", 1.0)
     rest = {base.name: round(1 - share, 6)} if share < 1 else {}
     return {"mix": {candidate.name: share, **rest}, "on": where}
-
-
-def _require_clients(on: str) -> None:
-    where = read_where(on)
-    if "names" not in where and where.get("role") != "client":
-        accepted = "role=client or role=client,share=0.5"
-        raise InputError("Arti runs on clients alone", key="--on", value=on, accepted=accepted)
 
 
 def _baseline(text: str) -> NamedTor:

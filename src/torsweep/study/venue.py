@@ -1,8 +1,8 @@
 """Where a comparison is played: the engine and the network, which ``tornettools generate`` may have made.
 
-In: the engine and the networks that the user names, if any, and this machine. Out: a :class:`Venue`, with one
-sentence on why; :class:`Tornets`: the configuration that the study gets of tornettools' networks, how long
-its runs last, and what the intervals are over. The model is never taken: it takes no builds of tor.
+In: the engine and the networks that the user names, if any, and this machine. Out: a :class:`Venue`;
+:class:`Tornets`: the configuration that the study gets of tornettools' networks, how long its runs last, and
+what the intervals are over. The model is never taken: it takes no builds of tor.
 """
 
 from __future__ import annotations
@@ -57,15 +57,14 @@ class Venue:
 
 def engines_of_tor() -> tuple[str, ...]:
     """The engines that run real tor, those on a real kernel first."""
-    able = (each for each in ENGINES.values() if each.runs_tor)
-    return tuple(each.name for each in sorted(able, key=lambda each: bool(each.caution)))
+    able = sorted(ENGINES.values(), key=lambda each: bool(each.caution))
+    return tuple(each.name for each in able if each.runs_tor)
 
 
 def choose_venue(name: str, network: str | None) -> Venue:
     """The engine that runs a comparison: ``name``, or for ``auto`` the first that can.
 
-    Raises InputError for the model and for what is no engine; for ``auto`` ToolMissing, which says what to
-    install, where no engine can run here.
+    Raises InputError for the model and for what is no engine; ToolMissing where none can run here.
     """
     network = network or USUAL_NETWORK
     config = load_network_config(network)
@@ -85,10 +84,8 @@ def choose_venue(name: str, network: str | None) -> Venue:
 
 
 def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str], problem: str) -> str:
-    """The name that runs of the engine ``name`` have, where it is one of ``engines``.
-
-    Raises InputError with its entry in ``problems``, or else ``problem``.
-    """
+    """The name that runs of the engine ``name`` have; InputError unless it is one of ``engines``, with its
+    entry in ``problems`` or else ``problem``."""
     owner = next((each.name for each in ENGINES.values() if name in (each.name, *each.kinds)), "")
     if owner not in engines:
         accepted = ", ".join([AUTO_ENGINE, *engines])
@@ -135,7 +132,7 @@ def hosts_of(network: Tornet, role: Role) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Tornets:
-    """Networks of a comparison, in the order in which replicates take them; ``name`` is their file's."""
+    """Networks of a comparison, in the order of replicates; ``name`` is that of their configuration."""
 
     name: str
     networks: tuple[Tornet, ...]
@@ -194,10 +191,8 @@ class Tornets:
         return values.pop() if len(values) == 1 else None
 
     def options(self, options: Mapping[str, str | None]) -> dict[str, str]:
-        """Options of the command line, those that are left out filled in.
-
-        Raises InputError for what cannot be changed in such a network.
-        """
+        """Options of the command line, those that are left out filled in; InputError for what cannot be
+        changed in such a network."""
         fixed = {"era": "today", "pairing": "free"}
         why = {"era": "its torrc files say what tor does", "pairing": "tor chooses its paths there"}
         for name, usual in fixed.items():
@@ -266,8 +261,7 @@ class Tornets:
 def read_tornets(names: Sequence[str]) -> Tornets | None:
     """The networks in the folders ``names``; None where it is one name of a configuration.
 
-    Raises InputError for a folder that tornettools did not make, that is not whole, of which a run could not
-    be made, or that is given twice.
+    Raises InputError for a folder that is given twice, or of which tornettools or a run could make nothing.
     """
     for name in names:
         if Path(name).is_file() and Path(name).name == TORNET_FILE:

@@ -1,8 +1,8 @@
 """What a comparison will take, before it starts (``--dry-run``), and the builds of tor that it shares.
 
-In: a study and how it is to be run. Out: builds, runs, hours, memory, and the changes that so many
-networks can be expected to show, as lines of text. A study shares the builds of the working directory by a
-link, so that both sides of a comparison are of one release of Debian's source.
+In: a study and how it is to be run. Out: lines of text: builds, runs, hours, memory, and the changes that so
+many networks can be expected to show. A study shares the builds of the working directory by a link, so that
+both sides of a comparison are of one release of Debian's source.
 """
 
 from __future__ import annotations
@@ -103,21 +103,16 @@ class Workload:
         """The configuration of its networks."""
         return self.play.study.network()
 
-    @cached_property
-    def builds(self) -> dict[str, bool]:
-        """Builds by name, with whether each is done."""
-        study = self.play.study
-        return {name: standing_build(study, tor) is not None for name, tor in study.builds.items()}
-
     @property
     def blind(self) -> str:
         """What its networks cannot show."""
         return blind_line(self.experiment.network, self.network.relay_count)
 
-    @property
-    def missing(self) -> list[TorSource]:
-        """What is still to be built."""
-        return [tor for name, tor in self.play.study.builds.items() if not self.builds[name]]
+    @cached_property
+    def missing(self) -> dict[str, TorSource]:
+        """What is still to be built, by name."""
+        study = self.play.study
+        return {name: tor for name, tor in study.builds.items() if standing_build(study, tor) is None}
 
     def costs(self, runs: int) -> Costs:
         """The expected costs of ``runs`` runs, one or more."""
@@ -133,7 +128,7 @@ class Workload:
         """The time that builds, and the runs on so many networks that are not ``finished``, take."""
         left = SIDES * networks - finished
         share = median(self.timed) if self.timed else 1
-        return build_seconds(self.missing) + (share * self.costs(left).seconds if left else 0)
+        return build_seconds(self.missing.values()) + (share * self.costs(left).seconds if left else 0)
 
     @cached_property
     def _claims(self) -> list[AnyChange]:
@@ -149,8 +144,7 @@ class Workload:
 
     @cached_property
     def _spreads(self) -> dict[Measure, list[Spread]]:
-        """What is known of the same download, for each measured time; of the measure that it is about
-        first."""
+        """What is known of the same download, for each measured time; first of the measure it is about."""
         asked, engine, rows = self.experiment, self.play.engine, read_spreads()
         where = {"era": asked.era, "pairing": asked.pairing}
         spreads = {
@@ -164,8 +158,8 @@ class Workload:
 
     @cached_property
     def _long_enough(self) -> dict[Measure, list[Spread]]:
-        """The spreads without measures that the A/A runs of the measured time, or of a shorter one, do not
-        have because too few downloads got there."""
+        """The spreads without measures for which too few downloads got there in the A/A runs of the measured
+        time, or of a shorter one."""
         measured_s = self.experiment.measured / SECOND_NS
         every = [row for rows in self._spreads.values() for row in rows]
         short = {(row.engine, row.network, row.pairing) for row in every if row.measured_s <= measured_s}
@@ -182,8 +176,8 @@ class Workload:
         return sorted({row.measured_s for rows in self._spreads.values() for row in rows})
 
     def shown(self, networks: int) -> dict[Measure, tuple[float, Spread]]:
-        """By measure (kind of client and time): the relative change that so many networks are expected to
-        show, and the row of the spread behind it. Measures without a known spread are left out."""
+        """The relative change that so many networks are expected to show, and the row of the spread behind
+        it, by measure; those without a known spread are left out."""
         measured_s = self.experiment.measured / SECOND_NS
         rows = {measure: spread_of(by_time, measured_s) for measure, by_time in self._long_enough.items()}
         priors: dict[tuple[str, str], float] = {
@@ -194,9 +188,9 @@ class Workload:
         shown = {}
         for (kind, metric), row in rows.items():
             if row is not None and networks > 1:
-                known, prior = row.networks, priors.get((kind, f"paired_{metric}"), 0.0)
+                prior = priors.get((kind, f"paired_{metric}"), 0.0)
                 confidence = self._confidence(networks, (kind, metric))
-                size = smallest_shown(row.log_ratio_sd, networks, confidence, known, prior=prior)
+                size = smallest_shown(row.log_ratio_sd, networks, confidence, row.networks, prior=prior)
                 shown[kind, metric] = (math.expm1(size), row)
         return shown
 
@@ -209,12 +203,11 @@ class Workload:
     def smallest_shown(self, networks: int) -> float | None:
         """The change that so many networks show of what the comparison is about; else in every time of the
         first kind of clients, web clients in most networks; None where nothing is known of them."""
-        first = (
-            [self.about]
-            if self.about
-            else [each for each in self._spreads if each[0] == self._claims[0].kind]
+        sizes = (
+            size
+            for measure, (size, _) in self.shown(networks).items()
+            if (measure == self.about if self.about else measure[0] == self._claims[0].kind)
         )
-        sizes = (size for measure, (size, _) in self.shown(networks).items() if measure in first)
         return max(sizes, default=None)
 
     def _confidence(self, networks: int, measure: Measure) -> float:
@@ -233,11 +226,11 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
     yield f"study     {play.study.folder}"
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
     names = {DEBIANS_TOR.name: DEBIANS_TOR.words}
-    builds = (
-        f"{names.get(name, name)} {'is built' if built else 'to be built'}"
-        for name, built in plan.builds.items()
+    builds = ", ".join(
+        f"{names.get(name, name)} {'to be built' if name in plan.missing else 'is built'}"
+        for name in play.study.builds
     )
-    yield f"builds    {'; '.join([', '.join(builds), *_unbuilt(plan.missing)])}"
+    yield f"builds    {builds}{_unbuilt(plan)}"
     each = f"on each of {networks} networks" if tornets is None else f"for each of {tornets.over(networks)}"
     runs, finished = SIDES * networks, _finished(play, experiment)
     measured = rounded_duration(experiment.measured / SECOND_NS)
@@ -251,14 +244,13 @@ def plan_lines(plan: Workload, why: str) -> Iterator[str]:
         yield f"blind to  {plan.blind}"
 
 
-def _unbuilt(missing: list[TorSource]) -> Iterator[str]:
+def _unbuilt(plan: Workload) -> str:
     """What builds need that is not here; else what they will show."""
     try:
-        require_buildable(missing)
+        require_buildable(plan.missing.values())
     except ToolMissing as lack:
-        yield f"missing: {lack}"
-    else:
-        yield from [UNCHECKED] if missing else []
+        return f"; missing: {lack}"
+    return f"; {UNCHECKED}" if plan.missing else ""
 
 
 def _finished(play: Play, experiment: Experiment) -> int:

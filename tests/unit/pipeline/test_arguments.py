@@ -24,15 +24,12 @@ def _arguments(**config):
     return Arguments(Paths(config))
 
 
-def _folders(files):
-    return [file.rpartition("/")[0] for file in files]
-
-
 @pytest.mark.parametrize(("plan", "replicates"), [("main", 1), ("loads", 3)])
 def test_a_script_is_told_the_folders_of_the_runs(plan, replicates):
     wildcards = SimpleNamespace(**{**PLAN, "plan": plan})
     paths = Paths({"replicates": replicates})
-    assert Arguments(paths).runs(wildcards) == _folders(paths.runs(wildcards))
+    folders = [file.rpartition("/")[0] for file in paths.runs(wildcards)]
+    assert Arguments(paths).runs(wildcards) == folders
 
 
 def test_small_scales_have_more_networks_of_their_own():
@@ -149,34 +146,22 @@ def test_a_run_has_one_path_only(capsys, changes, said):
     assert said in capsys.readouterr().err
 
 
-def _asked(engine, network):
-    return SimpleNamespace(experiment="refill_sweep", engine=engine, network=network)
-
-
 @pytest.mark.parametrize("engine", ["cellsim", "shadow", "emulation"])
-def test_a_larger_network_asks_for_more_memory_and_time(engine):
-    small, large = _asked(engine, "ci"), _asked(engine, "paper")
-    assert _arguments().run_memory_mb(small, 1) < _arguments().run_memory_mb(large, 1)
-    assert _arguments().run_minutes(small, 1) <= _arguments().run_minutes(large, 1)
+def test_a_larger_network_asks_for_more_memory_and_time_and_so_does_a_run_that_was_killed(engine):
+    small, large = (_run(engine=engine, network=network) for network in ("ci", "paper"))
+    arguments = _arguments()
+    assert arguments.run_memory_mb(small, 1) < arguments.run_memory_mb(large, 1)
+    assert arguments.run_minutes(small, 1) <= arguments.run_minutes(large, 1)
+    for need in (arguments.run_memory_mb, arguments.run_minutes):
+        assert [need(large, attempt) for attempt in (2, 3)] == [2 * need(large, 1), 3 * need(large, 1)]
 
 
-def test_a_run_that_was_killed_gets_more():
-    run = _asked("shadow", "quarter")
-    for need in (_arguments().run_memory_mb, _arguments().run_minutes):
-        assert need(run, 2) == 2 * need(run, 1)
-        assert need(run, 3) == 3 * need(run, 1)
-
-
-def test_a_run_in_real_time_has_the_cores_that_its_network_takes():
-    quarter = load_network_config("quarter")
-    cores = find_engine("emulation").demand(quarter).cores
-    assert 1 < cores == _arguments().run_threads(_asked("emulation", "quarter"))
-
-
-def test_a_run_in_real_time_asks_for_a_node_of_its_own():
-    assert _arguments().run_node(_asked("emulation", "quarter")) == "--exclusive"
-    assert _arguments().run_node(_asked("cellsim", "quarter")) == ""
-    assert _arguments().run_threads(_asked("cellsim", "paper")) == 1
+def test_a_run_in_real_time_has_the_cores_that_its_network_takes_and_a_node_of_its_own():
+    real, model = (_run(engine=engine, network="quarter") for engine in ("emulation", "cellsim"))
+    cores = find_engine("emulation").demand(load_network_config("quarter")).cores
+    assert 1 < cores == _arguments().run_threads(real)
+    assert _arguments().run_threads(model) == 1
+    assert (_arguments().run_node(real), _arguments().run_node(model)) == ("--exclusive", "")
 
 
 def test_the_profile_for_slurm_does_what_the_default_one_does():

@@ -87,11 +87,8 @@ def test_the_last_lines_say_why_a_pipeline_ended(tmp_path, monkeypatch, capsys):
     said = []
     monkeypatch.setattr(hooks, "RESULTS", tmp_path)
     monkeypatch.setattr(hooks.atexit, "register", lambda function, *lines, **_: said.append(*lines))
-    for name, text in (
-        ("a", "a: prepared\ncellsim: no room\n"),
-        ("b", "cellsim: no room\n"),
-        ("c", "killed"),
-    ):
+    logs = {"a": "a: prepared\ncellsim: no room\n", "b": "cellsim: no room\n", "c": "killed"}
+    for name, text in logs.items():
         (tmp_path / name).write_text(text)
     failed = [SimpleNamespace(rule=SimpleNamespace(name="run"), log=[str(tmp_path / name)]) for name in "abc"]
     hooks.fail(SimpleNamespace(scheduler=SimpleNamespace(failed=failed)))
@@ -118,10 +115,7 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 def test_a_run_in_real_time_takes_its_duration_at_most():
     paths = Paths({"engine": "emulation", "network": "quarter", **SHORT})
     said, _ = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
-    assert said == (
-        "refill_sweep: 6 runs in emulation, era 2012: at most 8 min on 32 cores,"
-        " 4.8 GB of memory, 706 MB of disk"
-    )
+    assert ": at most 8 min on 32 cores, 4.8 GB of memory, 706 MB of disk" in said
 
 
 def test_finished_runs_say_how_long_the_others_take_as_they_do_in_the_plan_of_a_comparison(monkeypatch):

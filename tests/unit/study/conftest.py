@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from torsweep.study import named_tor
+
 
 def git(repository: Path, *arguments: str) -> str:
     """Run git in ``repository``; what it prints."""
@@ -55,3 +57,10 @@ def program(tmp_path: Path) -> Path:
     file.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
     file.chmod(0o755)
     return file
+
+
+@pytest.fixture
+def nothing_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every source takes the project's series and the user's patches."""
+    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
+    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)

@@ -10,7 +10,6 @@ import yaml
 
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.study import named_tor
 from torsweep.study.document import PATCHES, Setup, Study, make_study
 from torsweep.study.tor_change import Sides, TorChange, read_change
 
@@ -20,11 +19,9 @@ SETUP = Setup.read(**OPTIONS)
 
 
 @pytest.fixture(autouse=True)
-def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def beside(nothing_tried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A working directory that is no checkout."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
-    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
 
 
 def study(change: TorChange, setup: Setup = SETUP, folder: Path | None = None) -> Study:
@@ -60,42 +57,29 @@ def test_an_option_as_a_study(tmp_path: Path) -> None:
 
 
 def test_the_question_names_the_folder() -> None:
-    names = {
-        study(option("1 msec")).folder,
-        study(option("2 msec")).folder,
-        study(option("1 msec"), Setup.read(**{**OPTIONS, "measured": "3 min"})).folder,
-        study(option("1 msec"), Setup.read(**{**OPTIONS, "era": "2012"})).folder,
-        make_study(option("1 msec"), SETUP, "quarter", None, "torsweep compare").folder,
-    }
-    assert len(names) == 5
-    assert study(option("1 msec")).folder == study(option("1 msec")).folder
+    studies = [
+        study(option("1 msec")),
+        study(option("2 msec")),
+        study(option("1 msec"), Setup.read(**{**OPTIONS, "measured": "3 min"})),
+        study(option("1 msec"), Setup.read(**{**OPTIONS, "era": "2012"})),
+        make_study(option("1 msec"), SETUP, "quarter", None, "torsweep compare"),
+    ]
+    assert len({made.folder for made in studies}) == 5
+    assert study(option("1 msec")).folder == studies[0].folder
 
 
-def test_more_networks_are_the_same_study() -> None:
-    few = study(option("1 msec"))
-    few.write()
-    many = study(option("1 msec"), Setup.read(**OPTIONS | {"networks": "16"}))
-    assert many.folder == few.folder
-    many.write()
-    assert load_experiment(few.file).replicates == 16
-
-
-def test_the_first_seed_that_a_user_writes_into_it_stays() -> None:
-    made = study(option("1 msec"))
-    made.write()
-    made.file.write_text(made.file.read_text().replace("first_seed: 1\n", "first_seed: 101\n"))
-    again = study(option("1 msec"))
-    again.write()
-    assert again.folder == made.folder
-    assert next(iter(load_experiment(made.file).seeds)) == again.experiment().first_seed == 101
-
-
-def test_a_study_that_has_not_changed_is_not_written() -> None:
+def test_a_study_is_written_again_only_with_more_networks_and_keeps_the_first_seed_of_a_user() -> None:
     made = study(option("1 msec"))
     made.write()
     before = made.file.stat().st_mtime_ns
     study(option("1 msec")).write()
     assert made.file.stat().st_mtime_ns == before
+    made.file.write_text(made.file.read_text().replace("first_seed: 1\n", "first_seed: 101\n"))
+    many = study(option("1 msec"), Setup.read(**OPTIONS | {"networks": "16"}))
+    assert many.folder == made.folder
+    many.write()
+    written = load_experiment(made.file)
+    assert (written.replicates, written.seeds[0], many.experiment().first_seed) == (16, 101, 101)
 
 
 def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -41,14 +41,9 @@ def notes(change: TorChange, era: str = "today", network=CI) -> list[str]:
 def test_what_cannot_act_is_refused_where_nothing_else_is_changed(change, era, why):
     with pytest.raises(InputError, match=why):
         notes(change, era)
-    beside = replace(
-        change,
-        options={
-            name: {**each, "torrc": {**each.get("torrc", {}), "NumCPUs": "2"}}
-            for name, each in change.options.items()
-        },
-    )
-    (note,) = notes(beside, era)
+    ((name, bundle),) = change.options.items()
+    beside = {**bundle, "torrc": {**bundle.get("torrc", {}), "NumCPUs": "2"}}
+    (note,) = notes(replace(change, options={name: beside}), era)
     assert "cannot act here" in note
 
 
@@ -88,11 +83,11 @@ def test_a_default_that_the_consensus_or_the_torrc_states_is_named_with_how_to_a
 def tornets(tmp_path: Path) -> Tornets:
     """Networks whose authorities vote for cc_alg=0 and circwindow=900."""
     common = "CircuitPriorityHalflife 30\nDoSCircuitCreationEnabled 0\nLearnCircuitBuildTimeout 0\n"
-    for name in ("one", "two"):
-        folder = write_tornet(tmp_path / name)
+    folders = [write_tornet(tmp_path / name) for name in ("one", "two")]
+    for folder in folders:
         with (folder / "conf/tor.common.torrc").open("a") as file:
             file.write(common)
-    found = read_tornets([str(tmp_path / "one"), str(tmp_path / "two")])
+    found = read_tornets(list(map(str, folders)))
     assert found is not None
     return found
 

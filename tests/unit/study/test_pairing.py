@@ -16,11 +16,8 @@ def _with(tors: dict[str, dict[str, str]]) -> TorChange:
 
 
 def test_both_sides_take_the_same_paths_where_the_change_allows_it() -> None:
-    for sides in (
-        Sides("same"),
-        Sides(torrc=("CircuitPolicy roundrobin",)),
-        Sides(consensus=("circwindow=500",)),
-    ):
+    policy, window = Sides(torrc=("CircuitPolicy roundrobin",)), Sides(consensus=("circwindow=500",))
+    for sides in (Sides("same"), policy, window):
         assert choose_pairing(None, read_change(sides), 14, None) == ("paths", [])
     assert choose_pairing("free", read_change(Sides("same")), 14, None) == ("free", [])
 

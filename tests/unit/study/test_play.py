@@ -33,15 +33,17 @@ def test_the_command_line() -> None:
     assert PLAY.summary == STUDY.folder / "results/summaries/x/shadow-no-rtt/today/ci/main"
 
 
-def test_a_pipeline_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "_call", lambda command: -signal.SIGKILL)
-    with pytest.raises(TorsweepError, match=r"exit code -9; the same command continues"):
-        PLAY.run()
-
-
-def test_a_pipeline_that_is_interrupted_before_it_has_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "_call", lambda command: -signal.SIGINT)
-    with pytest.raises(Interrupted, match=r"^interrupted; the same command continues"):
+@pytest.mark.parametrize(
+    ("number", "error", "said"),
+    [
+        (signal.SIGKILL, TorsweepError, r"exit code -9; the same command continues"),
+        (signal.SIGINT, Interrupted, r"^interrupted; the same command continues"),
+    ],
+    ids=["killed", "interrupted before it has a plan"],
+)
+def test_a_pipeline_that_a_signal_ends(number, error, said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "_call", lambda command: -number)
+    with pytest.raises(error, match=said):
         PLAY.run()
 
 

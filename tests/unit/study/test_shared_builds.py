@@ -25,14 +25,9 @@ STOCK = TorSource(source="debian")
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with Debian's tor; its folder of tools."""
-    key = planned_key(STOCK)
     monkeypatch.chdir(tmp_path)
-    provenance = {
-        "version": "0.4.9.11",
-        "source_sha256": "b" * 64,
-        "series_sha256": "a" * 64,
-        "configure": [],
-    }
+    sums = {"source_sha256": "b" * 64, "series_sha256": "a" * 64}
+    provenance = {"version": "0.4.9.11", **sums, "configure": []}
     own_folder(TOOLS, TOOLS_FOLDER)
     folder = TOOLS / BuiltTor(TOOLS, provenance).version
     (folder / "bin").mkdir(parents=True)
@@ -40,7 +35,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "bin" / name).write_text(f"a program, {name}")
     provenance["program_sha256"] = sha256_of_file(folder / "bin/tor")
     (folder / "provenance.json").write_text(json.dumps(provenance))
-    (TOOLS / marker_name(key)).write_text(f"{STAMP} {folder.name}\n")
+    (TOOLS / marker_name(planned_key(STOCK))).write_text(f"{STAMP} {folder.name}\n")
     return TOOLS
 
 

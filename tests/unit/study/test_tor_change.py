@@ -16,10 +16,9 @@ from torsweep.tor import arti
 
 
 @pytest.fixture(autouse=True)
-def series_applies(monkeypatch: pytest.MonkeyPatch) -> None:
+def series_applies(nothing_tried: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The series goes with every source, unless a test says otherwise."""
     monkeypatch.setattr(named_tor, "_why_not", lambda tor: "it is a program" if tor.is_program else "")
-    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
 
 
 def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:
@@ -137,24 +136,20 @@ def test_with_a_program_both_go_without_the_series(program: Path, repository: Pa
     assert change.tors == {"my_tor": {"program": str(program)}, "again": {"same": "my_tor"}}
 
 
-def test_a_share_of_the_relays_runs_the_candidate(patch: Path) -> None:
-    change = read_change(Sides(f"patch:{patch}", on="role=relay,share=0.3"))
+@pytest.mark.parametrize(
+    ("on", "where", "mix"),
+    [
+        ("role=relay,share=0.3", {"role": "relay"}, {"kist_idle": 0.3, "stock": 0.7}),
+        ("role=client", {"role": "client"}, {"kist_idle": 1.0}),
+        ("position=guard+exit", {"position": ["guard", "exit"]}, {"kist_idle": 1.0}),
+        ("names=relay1+relay2", {"names": ["relay1", "relay2"]}, {"kist_idle": 1.0}),
+    ],
+)
+def test_some_hosts_run_the_candidate(patch: Path, on: str, where: object, mix: object) -> None:
+    change = read_change(Sides(f"patch:{patch}", on=on))
     assert change.knobs == {"tor": ("stock", "some_kist_idle")}
-    assert change.tors["some_kist_idle"] == {
-        "mix": {"kist_idle": 0.3, "stock": 0.7},
-        "on": {"role": "relay"},
-    }
-    assert change.words == "Debian's tor with kist-idle.patch on role=relay,share=0.3"
-
-
-def test_all_of_some_hosts_run_the_candidate(patch: Path) -> None:
-    for on, where in (
-        ("role=client", {"role": "client"}),
-        ("position=guard+exit", {"position": ["guard", "exit"]}),
-        ("names=relay1+relay2", {"names": ["relay1", "relay2"]}),
-    ):
-        change = read_change(Sides(f"patch:{patch}", on=on))
-        assert change.tors[change.level] == {"mix": {"kist_idle": 1.0}, "on": where}
+    assert change.tors["some_kist_idle"] == {"mix": mix, "on": where}
+    assert change.words == f"Debian's tor with kist-idle.patch on {on}"
 
 
 def test_options_and_parameters_are_one_bundle() -> None:
@@ -216,9 +211,7 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
     with pytest.raises(InputError, match="is no tor, got"):
         read_change(Sides(str(tmp_path / "notes")))
     program.write_text("#!/bin/sh\necho git version 2\n")
-    with pytest.raises(
-        InputError, match="does not run here as tor; its answer to --version is: git version 2"
-    ):
+    with pytest.raises(InputError, match="not run here as tor; its answer to --version is: git version 2"):
         read_change(Sides(str(program)))
     program.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
     with pytest.raises(InputError, match=r"no such revision \(did you mean 'my-branch'\?\)"):
@@ -257,9 +250,8 @@ def test_arti_is_for_clients_and_compared_with_debians_tor(
 ) -> None:
     monkeypatch.setattr(arti, "_why_unpublished", lambda version: "")
     change = read_change(Sides("arti"))
-    assert change.knobs == {"tor": ("stock", "arti_2_7_0")} and change.tors == {
-        "arti_2_7_0": {"arti": "2.7.0"}
-    }
+    assert change.knobs == {"tor": ("stock", "arti_2_7_0")}
+    assert change.tors == {"arti_2_7_0": {"arti": "2.7.0"}}
     assert (change.words, change.has_arti, change.notes) == ("Arti 2.7.0", True, ())
     half = read_change(Sides("arti@2.6.1", on="role=client,share=0.5")).tors["some_arti_2_6_1"]
     assert half == {"mix": {"arti_2_6_1": 0.5, "stock": 0.5}, "on": {"role": "client"}}
@@ -278,9 +270,8 @@ def test_a_commit_of_artis_repository_is_arti(repository: Path) -> None:
     (repository / "crates/arti/Cargo.toml").write_text("")
     git(repository, "add", "crates")
     own = commit(repository, "int arti;\n")
-    assert read_change(Sides(f"{repository}@main")).tors == {
-        "main": {"arti": str(repository), "revision": own}
-    }
+    tors = read_change(Sides(f"{repository}@main")).tors
+    assert tors == {"main": {"arti": str(repository), "revision": own}}
 
 
 def test_a_legend_has_whole_words_of_a_change_and_its_hosts() -> None:

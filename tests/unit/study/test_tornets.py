@@ -11,22 +11,20 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
-from torsweep.study import named_tor, venue, workload
+from torsweep.study import venue, workload
 from torsweep.study.document import Setup, Study, make_study
 from torsweep.study.tor_change import Sides, read_change
 from torsweep.study.venue import Tornets, Venue
 
 
 @pytest.fixture(autouse=True)
-def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def beside(nothing_tried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A working directory that is no checkout, with two networks in it."""
     monkeypatch.chdir(tmp_path)
     for name in ("tornet-0.05", "other", "of_no_weight"):
         write_tornet(tmp_path / name)
     weights = tmp_path / "of_no_weight/shadow.data.template/hosts/bwauthority/v3bw.init.consensus"
     weights.write_text("946684801\n")
-    monkeypatch.setattr(named_tor, "_why_not", lambda tor: "")
-    monkeypatch.setattr(named_tor, "_require_patches", lambda tor: None)
     monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
 
 
@@ -40,11 +38,6 @@ def study(of: Tornets, **options: str) -> Study:
     setup = Setup.read(of, **options)
     change = read_change(Sides(torrc=("KISTSchedRunInterval 1 msec",)))
     return make_study(change, setup, of.name, None, "torsweep compare", of)
-
-
-def test_a_name_is_no_folder() -> None:
-    assert venue.read_tornets([]) is None
-    assert venue.read_tornets(["ci"]) is None
 
 
 def test_the_study_compares_perf_clients_for_as_long_as_the_network_lasts(tmp_path: Path) -> None:
@@ -72,36 +65,34 @@ def test_a_network_that_was_changed_is_another_question() -> None:
     assert study(given("tornet-0.05")).folder != before
 
 
-def test_a_short_simulation_counts_its_second_half() -> None:
+@pytest.mark.parametrize(
+    ("name", "asked", "warm_up_s", "measured_s"),
+    [
+        ("./short", {}, 450, 450),
+        ("./short", {"warm_up": "6 min", "measured": "2 min"}, 360, 120),
+        ("tornet-0.05", {"warm_up": "30 min"}, 1800, 600),
+    ],
+    ids=["a short simulation counts its second half", "what is asked for", "a warm-up makes it no longer"],
+)
+def test_how_long_a_run_lasts(name: str, asked: dict[str, str], warm_up_s: int, measured_s: int) -> None:
     write_tornet(Path("short"), stop_time="15m")
-    experiment = study(given("./short")).experiment()
-    assert (experiment.warm_up, experiment.measured) == (450 * 10**9, 450 * 10**9)
-    asked = study(given("./short"), warm_up="6 min", measured="2 min").experiment()
-    assert (asked.warm_up, asked.measured) == (360 * 10**9, 120 * 10**9)
-
-
-def test_a_warm_up_that_is_asked_for_makes_a_simulation_no_longer() -> None:
-    asked = study(given("tornet-0.05"), warm_up="30 min").experiment()
-    assert (asked.warm_up, asked.measured) == (1800 * 10**9, 600 * 10**9)
+    experiment = study(given(name), **asked).experiment()
+    assert (experiment.warm_up, experiment.measured) == (warm_up_s * 10**9, measured_s * 10**9)
 
 
 def test_a_study_is_of_the_network_as_it_was() -> None:
-    of = given("tornet-0.05")
-    setup = Setup.read(of)
-    change = read_change(Sides(torrc=("KISTSchedRunInterval 1 msec",)))
+    def made(msec: int) -> Study:
+        of = given("tornet-0.05")
+        change = read_change(Sides(torrc=(f"KISTSchedRunInterval {msec} msec",)))
+        return make_study(change, Setup.read(of), of.name, Path("mine"), "torsweep compare", of)
 
-    def again() -> Study:
-        return make_study(change, setup, of.name, Path("mine"), "torsweep compare", given("tornet-0.05"))
-
-    again().write()
-    again().write()
+    made(1).write()
+    made(1).write()
     Path("tornet-0.05/conf/tor.client.torrc").write_text("SocksPort 9052\n")
-    with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
-        again().require_same()
     # Another question in the same folder is played on the same network.
-    change = read_change(Sides(torrc=("KISTSchedRunInterval 2 msec",)))
-    with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
-        again().write()
+    for msec in (1, 2):
+        with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
+            made(msec).write()
 
 
 def test_it_says_what_intervals_are_over() -> None:
@@ -154,7 +145,9 @@ def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert not Path("torsweep-studies").exists()
 
 
-def test_a_file_where_the_folder_is_wanted(tmp_path: Path) -> None:
+def test_a_name_or_a_file_is_no_folder(tmp_path: Path) -> None:
+    assert venue.read_tornets([]) is None
+    assert venue.read_tornets(["ci"]) is None
     file = tmp_path / "shadow.config.yaml"
     file.write_text("general: {}\n")
     with pytest.raises(InputError, match=f"--network: is a file.*{re.escape(str(tmp_path))}"):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, ToolMissing
 from torsweep.machine import Machine, read_machine
 from torsweep.study import venue
 from torsweep.study.venue import choose_venue
@@ -59,24 +59,23 @@ def test_without_any_engine_it_says_what_to_install(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"),
+    ("engine", "network", "problem"),
     [
-        ("cellsim", "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation, shadow"),
-        ("ns3", "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
+        (
+            "cellsim",
+            None,
+            "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation, shadow",
+        ),
+        ("ns3", None, "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
+        ("auto", "nowhere", "no such network"),
     ],
 )
-def test_engines_that_cannot(here, name: str, problem: str) -> None:
+def test_engines_that_cannot_and_networks_that_are_not_there(here, engine, network, problem) -> None:
     here()
     with pytest.raises(InputError, match=re.escape(problem)):
-        choose_venue(name, None)
+        choose_venue(engine, network)
 
 
 def test_an_engine_that_is_asked_for_is_planned_wherever_it_is(here) -> None:
     here(shadow="not on PATH")
     assert choose_venue("shadow", "ci").why == choose_venue("emulation", "ci").why == "asked for"
-
-
-def test_no_such_network(here) -> None:
-    here()
-    with pytest.raises(TorsweepError, match="no such network"):
-        choose_venue("auto", "nowhere")

@@ -54,32 +54,24 @@ def test_no_line_of_the_table_wraps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "text"), [(0.0004, "0.0 points"), (-0.0312, "−3.1 points"), (0.2, "+20.0 points")]
-)
-def test_points(amount: float, text: str) -> None:
-    assert points_text(amount) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.64, "+640 ms"), (-1.2345, "−1,234 ms"), (5e3, "over 1,000,000 ms")]
-)
-def test_milliseconds(seconds: float, text: str) -> None:
-    assert milliseconds_text(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
+    ("text_of", "amount", "text"),
     [
-        (0.0312, "+3.1 %"),
-        (-0.0312, "−3.1 %"),
-        (0.0004, "0.0 %"),
-        (-0.0004, "0.0 %"),
-        (3.021, "+302.1 %"),
-        (10.5, "over 1,000 %"),
+        (points_text, 0.0004, "0.0 points"),
+        (points_text, -0.0312, "−3.1 points"),
+        (points_text, 0.2, "+20.0 points"),
+        (milliseconds_text, 0.64, "+640 ms"),
+        (milliseconds_text, -1.2345, "−1,234 ms"),
+        (milliseconds_text, 5e3, "over 1,000,000 ms"),
+        (percent_text, 0.0312, "+3.1 %"),
+        (percent_text, -0.0312, "−3.1 %"),
+        (percent_text, 0.0004, "0.0 %"),
+        (percent_text, -0.0004, "0.0 %"),
+        (percent_text, 3.021, "+302.1 %"),
+        (percent_text, 10.5, "over 1,000 %"),
     ],
 )
-def test_percent(share: float, text: str) -> None:
-    assert percent_text(share) == text
+def test_numbers_are_rounded_for_readers(text_of, amount: float, text: str) -> None:
+    assert text_of(amount) == text
 
 
 def test_what_processes_cost_is_said_by_role() -> None:
