@@ -10,6 +10,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from snakemake.target_jobs import parse_target_jobs_cli_args
+from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
 from torsweep.config.variant import Variant
@@ -46,12 +48,25 @@ def test_runs_and_stages_have_their_places():
 
 
 @pytest.mark.parametrize("name", sorted(file.parent.name for file in EXPERIMENTS_DIRECTORY.glob("*/*.yaml")))
-def test_the_workflow_takes_every_network_of_every_plan(name):
+def test_the_workflow_takes_every_run_and_hands_it_to_other_processes_of_snakemake(name):
     constraint = re.search(r'^    network=r"(.*)",$', Path("Snakefile").read_text(), re.MULTILINE)
     experiment = load_experiment(name)
     for plan in experiment.plan_names:
         for variant in experiment.plan(plan).variants:
-            assert re.fullmatch(constraint[1], variant.network_key("paper"))
+            network = variant.network_key("paper")
+            assert re.fullmatch(constraint[1], network)
+            _assert_survives({"network": network, "seed": "1", "variant": variant.key})
+            _assert_survives({"model": "cellsim+tcp=linux", "network": network})
+
+
+def _assert_survives(wildcards):
+    """As on the way to a job on a node of a cluster."""
+    words = encode_target_jobs_cli_args([TargetSpec("run", wildcards)])
+    # A shell between the two, which takes quotes away, changes nothing.
+    assert len(words) == 1
+    assert not set(words[0]) & set("\"'\\$*?{}()<>|&; ")
+    (read,) = parse_target_jobs_cli_args(words)
+    assert (read.rulename, read.wildcards_dict) == ("run", wildcards)
 
 
 @given(st.sampled_from(["paper", "my-net_2.0"]), st.decimals("0.01", "20", places=2))
@@ -154,6 +169,13 @@ def test_a_wrong_document_stops_nothing(tmp_path, text):
     (tmp_path / "pair").mkdir()
     (tmp_path / "pair" / "experiment.yaml").write_text(text)
     assert experiment_questions(tmp_path)["pair"].endswith("cannot be read")
+
+
+def test_a_long_question_stands_on_one_line(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/experiment.yaml").write_text(f"question: |\n  Is it\n  {'very ' * 40}slow?\n")
+    question = experiment_questions(tmp_path)["mine"]
+    assert question.startswith("Is it very") and question.endswith(" …") and len(question) <= 90
 
 
 def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
