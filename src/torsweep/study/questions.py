@@ -88,9 +88,9 @@ def known_spread(
     """What A/A runs on ``network`` say of the spread of measures, in each engine, as ``precision`` holds it:
     from runs that measured as long, or the next shorter time; chance in those is not smaller."""
     by_measure: dict[tuple[str, str, str], list[Spread]] = {}
-    for row in read_spreads():
-        if (row.network, row.era, row.pairing) == (network, era, pairing) and row.engine in engines:
-            by_measure.setdefault((row.engine, row.kind, row.measure), []).append(row)
+    for each in read_spreads():
+        if (each.network, each.era, each.pairing) == (network, era, pairing) and each.engine in engines:
+            by_measure.setdefault((each.engine, each.kind, each.measure), []).append(each)
     found = []
     for (engine, kind, measure), rows in sorted(by_measure.items()):
         if row := spread_not_longer(rows, measured_s):

@@ -194,13 +194,13 @@ class Request:
         goal = read_goal(self.networks, self.within, self.shows)
         tornets = read_tornets(self.network)
         change = read_change(self.sides)
+        pairing, notes = self.pairing, list(change.notes)
         if tornets is None:
             venue = choose_venue(self.engine, self.network[0] if self.network else None)
             config = load_network_config(venue.network)
             pairing, notes = choose_pairing(self.pairing, change, config.relay_count, self.era)
         else:
             venue, config = tornets.venue(self.engine), tornets.config
-            pairing, notes = self.pairing, list(change.notes)
         setup = Setup.read(tornets, **{**self.setup, "pairing": pairing})
         notes += require_effect(change, config, tornets, setup.era)
 
