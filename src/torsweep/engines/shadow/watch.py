@@ -98,8 +98,7 @@ def _program_and_host(pid: int) -> tuple[str, str]:
 
 
 _PROGRESS_LINE = re.compile(
-    r"Progress: \d+% — simulated: (?P<now>[\d:.]+)/(?P<end>[\d:.]+), realtime: (?P<real>[\d:.]+), "
-    r"processes failed: (?P<failed>\d+)"
+    r"Progress: \d+% — simulated: ([\d:.]+)/([\d:.]+), realtime: ([\d:.]+), processes"
 )
 
 
@@ -110,7 +109,6 @@ class Progress:
     simulated_s: float
     end_s: float
     wall_s: float
-    failed: int
 
     def line(self, looks: Sequence[Progress]) -> str:
         """``42 %: 277 of 660 s simulated, about 5 min left``, at the pace of the latter half of what was
@@ -132,8 +130,7 @@ def parse_progress(line: str) -> Progress | None:
     match = _PROGRESS_LINE.search(line)
     if match is None:
         return None
-    now_s, end_s, real_s = (_seconds(match[name]) for name in ("now", "end", "real"))
-    return Progress(now_s, end_s, real_s, int(match["failed"]))
+    return Progress(*map(_seconds, match.groups()))
 
 
 def _seconds(text: str) -> float:
@@ -230,15 +227,16 @@ class Watch:
             raise TorsweepError(f"{self.folder}: {problem}")
         self.say(problem)
 
-    def _logs(self, client: str) -> list[Path]:
+    def _log(self, client: str) -> str:
         folder = self.folder / HOSTS_FOLDER / client
-        return sorted([*folder.glob("tor.*.stdout"), *folder.glob(f"{ARTI}.*.std*")])
+        files = sorted([*folder.glob("tor.*.stdout"), *folder.glob(f"{ARTI}.*.std*")])
+        return "".join(file.read_text(errors="replace") for file in files)
 
     def _ready(self, client: str) -> bool:
-        texts = [log.read_text(errors="replace") for log in self._logs(client)]
-        return any(BOOTSTRAPPED in text or READY in text for text in texts)
+        log = self._log(client)
+        return BOOTSTRAPPED in log or READY in log
 
     def _last_word(self, client: str) -> str:
-        lines = [line for log in self._logs(client) for line in log.read_text(errors="replace").splitlines()]
+        lines = self._log(client).splitlines()
         starts = [line for line in lines if "Bootstrapped" in line] or lines
         return starts[-1] if starts else "it said nothing"

@@ -63,16 +63,16 @@ def _tor_log(tmp_path: Path, host: str, text: str) -> None:
 
 def test_a_line_of_progress_is_read() -> None:
     line = "Progress: 48% — simulated: 00:05:18.155/00:11:00, realtime: 00:01:00, processes failed: 2"
-    assert parse_progress(line) == Progress(318.155, 660.0, 60.0, 2)
+    assert parse_progress(line) == Progress(318.155, 660.0, 60.0)
     assert parse_progress("** Starting Shadow 3.3.0") is None
 
 
 def test_what_is_left_is_told_at_the_pace_of_the_latter_half() -> None:
     """A start of 300 s in a minute, then 100 s in ten; of the last minutes, one was slow and one quick."""
-    looks = [Progress(*at, 0) for at in ((300, 1200, 60), (400, 1200, 660), (600, 1200, 1860))]
+    looks = [Progress(*at) for at in ((300, 1200, 60), (400, 1200, 660), (600, 1200, 1860))]
     assert looks[0].line([]) == "25 %: 300 of 1200 s simulated, about 3 min left"
     for minute in ((601, 1200, 1920), (650, 1200, 1980)):
-        assert re.search(r"about (50 min|1 h \d min) left$", Progress(*minute, 0).line(looks))
+        assert re.search(r"about (50 min|1 h \d min) left$", Progress(*minute).line(looks))
     assert looks[2].line(looks[:2]) == "50 %: 600 of 1200 s simulated, about 1 h 0 min left"
 
 
