@@ -80,19 +80,13 @@ class Made:
 
     def captures(self) -> Captures:
         """The packets as both ends captured them."""
-        numbered = [row | {"number": row["offset"] + (row["payload_bytes"] > 0)} for row in self.packets]
-        columns = ("from_host", "from_port", "to_host", "to_port", "number", "payload_bytes", "flags")
-        both = [
-            pl.DataFrame(
-                [
-                    {name: row[name] for name in columns} | {"time_ns": row[time]}
-                    for row in numbered
-                    if time == "sent_ns" or row["fate"] == "delivered"
-                ]
-            )
-            for time in ("sent_ns", "done_ns")
-        ]
-        return Captures(both[0], both[1], "bytes", 0)
+        columns = ["from_host", "from_port", "to_host", "to_port", "number", "payload_bytes", "flags"]
+        # As by Shadow's TCP, each packet with payload has the number after that of the one before.
+        loaded = pl.when(pl.col("payload_bytes") > 0).then("offset")
+        number = loaded.rank("dense").over(columns[:4]).cast(pl.Int64).fill_null(0)
+        numbered = pl.DataFrame(self.packets, infer_schema_length=None).with_columns(number=number)
+        came = numbered.filter(pl.col("fate") == "delivered").select(*columns, time_ns="done_ns")
+        return Captures(numbered.select(*columns, time_ns="sent_ns"), came, 0)
 
     def streams_frame(self) -> pl.DataFrame:
         """The ``streams`` table."""

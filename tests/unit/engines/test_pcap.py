@@ -15,7 +15,7 @@ from torsweep.errors import InputError
 ADDRESSES = {"11.0.0.1": "client", "11.0.0.2": "server"}
 MS = 1_000_000
 THERE = ("11.0.0.1", 40_000, "11.0.0.2", 80)
-FIRST = 2**32 - 1_000
+FIRST = 1_000
 SYN, ACK, DATA = 0x02, 0x10, 0x18
 NONE = dict.fromkeys(
     ("unknown_host", "no_opening", "reused", "gap", "packets", "sent_again", "came_again"), 0
@@ -40,10 +40,10 @@ def capture(
     return content
 
 
-def read(folder: Path, unit: str = "packets", **packets: Sequence[tuple[int, bytes]]) -> Captures:
-    """The captures of the hosts named, of a TCP that numbers packets, or bytes."""
+def read(folder: Path, **packets: Sequence[tuple[int, bytes]]) -> Captures:
+    """The captures of the hosts named."""
     segments = {name: read_pcap(written(folder, name, capture(own)))[0] for name, own in packets.items()}
-    return captures_of(segments, ADDRESSES, unit)
+    return captures_of(segments, ADDRESSES)
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:
@@ -56,7 +56,7 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 @pytest.mark.parametrize("magic", [0xA1B23C4D, 0xA1B2C3D4])
 def test_captures_of_both_ends_become_packets(tmp_path: Path, order: str, magic: int) -> None:
     opening, head = packet(THERE, FIRST - 1, 0, SYN), packet(THERE, FIRST, 1_400)
-    tail = packet(THERE, FIRST + 1_400, 600)
+    tail = packet(THERE, FIRST + 1, 600)
     sent = [(1 * MS, opening), (5 * MS, head), (6 * MS, tail), (206 * MS, head)]
     came = [(21 * MS, opening), (26 * MS, tail), (226 * MS, head)]
     captures = {}
@@ -64,7 +64,7 @@ def test_captures_of_both_ends_become_packets(tmp_path: Path, order: str, magic:
         file = written(tmp_path, name, capture(packets, order=order, magic=magic))
         captures[name], counts = read_pcap(file)
         assert counts == {"cut_short": 0, "not_tcp": 0}
-    frame, counts = join_captures(captures_of(captures, ADDRESSES, "bytes"))
+    frame, counts = join_captures(captures_of(captures, ADDRESSES))
     assert counts == NONE | {"packets": 3, "sent_again": 1}
     told = frame.select("sent_ns", "done_ns", "fate", "offset", "payload_bytes").rows()
     assert told == [
@@ -112,14 +112,14 @@ def test_what_is_no_capture_or_has_a_clock_that_jumps_is_refused(tmp_path: Path)
 def test_connections_that_were_not_seen_to_open_and_strangers_are_counted(tmp_path: Path) -> None:
     stranger = ("11.0.0.9", 1, "11.0.0.2", 80)
     packets = [(1, packet(THERE, FIRST, 10)), (2, packet(stranger, 1, 10))]
-    frame, counts = join_captures(read(tmp_path, "bytes", client=packets, server=[]))
+    frame, counts = join_captures(read(tmp_path, client=packets, server=[]))
     assert frame.is_empty()
     assert counts == NONE | {"unknown_host": 1, "no_opening": 1}
 
 
 def test_hosts_without_a_capture_are_strangers(tmp_path: Path) -> None:
     """That nobody saw a packet come does not mean that it was lost."""
-    frame, counts = join_captures(read(tmp_path, "bytes", client=[(1, packet(THERE, FIRST, 0, SYN))]))
+    frame, counts = join_captures(read(tmp_path, client=[(1, packet(THERE, FIRST, 0, SYN))]))
     assert (len(frame), counts["unknown_host"]) == (0, 1)
 
 

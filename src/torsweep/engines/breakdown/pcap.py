@@ -4,12 +4,14 @@ In: a capture (pcap) of each host's interface, all by one clock, and the hosts' 
 packets as linkem's (docs/linkem.md), and how many records could not be used, by reason.
 
 A packet is sent when its sender's capture has it, and handed over when its receiver's has; one that only the
-sender has was lost. A connection whose opening is not in the captures has no offsets, and no rows.
+sender has was lost. A connection whose opening is not in the captures has no offsets, and no rows. TCP's
+numbers are those of Shadow, in captures as in the simulation (its ``tcp.c``; 3.3.0): each packet with payload
+has the number after that of the one before, however long it is.
 
 Reasons are ``cut_short`` (the capture ends within a record), ``not_tcp`` (no TCP over IPv4, or too little of
 it was captured), ``unknown_host`` (an address of no host that has a capture), ``no_opening``, ``reused`` (the
-connection's ends were those of another one before) and, where packets are numbered, ``gap``: one before it is
-not in its sender's capture.
+connection's ends were those of another one before) and ``gap`` (a packet before it is not in its sender's
+capture).
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -41,10 +42,6 @@ HEADER_BYTES = 128
 take at most 80."""
 
 _IPV4, _TCP = 0x0800, 6
-
-Numbering = Literal["bytes", "packets"]
-"""What TCP's sequence numbers count. Shadow's TCP gives each packet with payload the number after that of
-the one before, however long it is, in captures as in the simulation (its ``tcp.c``; 3.3.0)."""
 
 _SEGMENT_NUMBERS = ("time_ns", "from_port", "to_port", "number", "payload_bytes", "flags")
 SEGMENTS = {**dict.fromkeys(("from_ipv4", "to_ipv4"), pl.UInt32), **dict.fromkeys(_SEGMENT_NUMBERS, pl.Int64)}
@@ -162,13 +159,10 @@ class Captures:
 
     sent: pl.DataFrame
     came: pl.DataFrame
-    numbers: Numbering
     unknown_host: int
 
 
-def captures_of(
-    segments: Mapping[str, pl.DataFrame], addresses: Mapping[str, str], numbers: Numbering
-) -> Captures:
+def captures_of(segments: Mapping[str, pl.DataFrame], addresses: Mapping[str, str]) -> Captures:
     """The segments of each host's capture, by its name; ``addresses`` has hosts by address."""
     names = {int(IPv4Address(address)): name for address, name in addresses.items()}
     frames = [frame.with_columns(pl.lit(host).alias("host")) for host, frame in segments.items()]
@@ -183,14 +177,13 @@ def captures_of(
     return Captures(
         sent=known.filter(by_sender).select(columns),
         came=known.filter(~by_sender).select(columns),
-        numbers=numbers,
         unknown_host=len(every) - len(known),
     )
 
 
 def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
     """The packets between the hosts of ``captures`` that open connections or have payload; and the counts."""
-    sent, counts = _with_offsets(captures.sent, captures.numbers)
+    sent, counts = _with_offsets(captures.sent)
     frame = _matched(sent, captures.came).with_columns(
         sent_ns="time_ns",
         done_ns=pl.col("done_ns").fill_null(pl.col("time_ns")),
@@ -215,7 +208,7 @@ def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
     }
 
 
-def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame, dict[str, int]]:
+def _with_offsets(sent: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """SYNs, and segments with payload, with the ``offset`` of their first byte in its direction; those with
     none that is known are left out, and counted by reason."""
     syn, loaded = (pl.col("flags") & SYN) > 0, pl.col("payload_bytes") > 0
@@ -226,7 +219,7 @@ def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame,
         again=(syn & (loaded.cum_sum().over(_CONNECTION_ENDS) > 0)).cum_max().over(_CONNECTION_ENDS),
     )
     usable = opened.filter(pl.col("first").is_not_null() & ~pl.col("again"))
-    offsets = _byte_offsets(usable) if numbers == "bytes" else _packet_offsets(usable)
+    offsets = _offsets(usable)
     known = offsets.filter(pl.col("offset").is_not_null())
     counts = {
         "no_opening": opened["first"].null_count(),
@@ -236,17 +229,7 @@ def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame,
     return known.drop("first", "again"), counts
 
 
-def _byte_offsets(usable: pl.DataFrame) -> pl.DataFrame:
-    """TCP's numbers of 32 bits counted on from a direction's first byte, each by the shorter way from the
-    one before."""
-    since_first = (pl.col("number") - pl.col("first")) % 2**32
-    here = pl.when(pl.col("payload_bytes") == 0).then(0).otherwise(since_first)
-    step = (pl.col("here") - pl.col("here").shift(1, fill_value=0) + 2**31) % 2**32 - 2**31
-    counted = usable.with_columns(here=here).with_columns(offset=step.cum_sum().over(_CONNECTION_ENDS))
-    return counted.drop("here")
-
-
-def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
+def _offsets(usable: pl.DataFrame) -> pl.DataFrame:
     """The payload of all packets with smaller numbers; null from the first number on that is missing."""
     numbered = (
         usable.filter(pl.col("payload_bytes") > 0)

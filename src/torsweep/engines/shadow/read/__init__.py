@@ -186,7 +186,7 @@ def read_captures(
         frame, unused = read_pcap(hosts / name / CAPTURE_FILE)
         segments[name] = frame.with_columns(pl.col("time_ns") - zero_ns)
         counts = {reason: counts.get(reason, 0) + count for reason, count in unused.items()}
-    return captures_of(segments, addresses, "packets"), counts
+    return captures_of(segments, addresses), counts
 
 
 def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int) -> dict[str, Any]:
