@@ -249,20 +249,15 @@ def sums_text(folder: Path) -> str:
     return "".join(f"{sha256_of_file(folder / name)}  {name}\n" for name in names)
 
 
-def read_sums(folder: Path) -> dict[str, str]:
-    """The checksums of the files of ``folder``, by path; InputError unless :func:`sums_text` wrote them."""
+def require_whole(folder: Path) -> None:
+    """InputError, with the first difference, unless ``folder`` has the files of its SHA256SUMS, unchanged."""
     file = folder / SUMS_FILE
     content = read_bytes(file, _MOST_SUMS_BYTES, "no such file: this is no published result")
     text = content.decode("utf-8", errors="replace")
-    sums = {name: sha256 for sha256, name in _LINE.findall(text)}
-    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())):
+    stated = {name: sha256 for sha256, name in _LINE.findall(text)}
+    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(stated.items())):
         raise InputError("is damaged", file=file, accepted="a line each file, as torsweep writes them")
-    return sums
-
-
-def require_whole(folder: Path) -> None:
-    """InputError, with the first difference, unless ``folder`` has the files of its SHA256SUMS, unchanged."""
-    stated, names = read_sums(folder), set(bundle_files(folder)) - {SUMS_FILE}
+    names = set(bundle_files(folder)) - {SUMS_FILE}
     for name in sorted(stated.keys() | names):
         if name not in names:
             raise InputError("is missing", file=folder / name)

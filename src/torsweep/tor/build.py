@@ -213,8 +213,10 @@ def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: 
         require_version(version, tor.series, recipe.release.path)
         for series in (recipe.series, recipe.patches):
             apply_series(series, tree)
+        facts = {"version": version, **recipe.release.facts, **_patch_facts(recipe)}
         folder = out / f"{version}-{recipe.key}"
-        _build_into(folder, tree, recipe, recipe.release, version, jobs, failed)
+        with whole_directory(folder, TOR_BUILD_FOLDER) as place:
+            _compile_into(place, tree, facts, jobs, failed)
     finally:
         _remove_staged(tree)
     return folder
@@ -229,23 +231,18 @@ def _remove_staged(tree: Path) -> None:
             leftover.unlink()
 
 
-def _build_into(
-    folder: Path, tree: Path, recipe: Recipe, release: Release, version: str, jobs: int, failed: Path
-) -> None:
-    with whole_directory(folder, TOR_BUILD_FOLDER) as place:
-        build, log = place / "build", place / "build.log"
-        # The folder goes away with an exception; the log is what tells why.
-        with log_kept(log, failed):
-            flags = configure(tree, build, log)
-            compile_tor(build, log, list(BUILT_PROGRAMS.values()), jobs)
-        (place / "bin").mkdir()
-        for name, made in BUILT_PROGRAMS.items():
-            subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
-            shutil.copy2(build / made, place / "bin" / name)
-        shutil.rmtree(build)
-        libraries = _libraries(place / "bin" / "tor")
-        facts = {**release.facts, **_patch_facts(recipe), "libraries": libraries, "configure": flags}
-        write_facts(place, {"version": version, **facts})
+def _compile_into(place: Path, tree: Path, facts: dict[str, Any], jobs: int, failed: Path) -> None:
+    build, log = place / "build", place / "build.log"
+    # The folder goes away with an exception; the log is what tells why.
+    with log_kept(log, failed):
+        flags = configure(tree, build, log)
+        compile_tor(build, log, list(BUILT_PROGRAMS.values()), jobs)
+    (place / "bin").mkdir()
+    for name, made in BUILT_PROGRAMS.items():
+        subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
+        shutil.copy2(build / made, place / "bin" / name)
+    shutil.rmtree(build)
+    write_facts(place, {**facts, "libraries": _libraries(place / "bin" / "tor"), "configure": flags})
 
 
 def _libraries(program: Path) -> dict[str, str]:

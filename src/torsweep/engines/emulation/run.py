@@ -106,9 +106,8 @@ def run_emulation(
     _check_input(run, network, network_directory / NETWORK_FILE)
     tools.tors.check(run, network)
     say = _speaker(progress)
-    claimed = cores_claimed(cores(len(network.hosts)))
     with (
-        claimed,
+        cores_claimed(cores(len(network.hosts))),
         processors_awake() as awake,
         session_first(),
         folder_claimed(run_directory, RUN_FOLDER, wait=False),
@@ -318,9 +317,8 @@ def _leave_results(
 
 def _recorded(run: RunSpec, packets: Path) -> tuple[Path, Sequence[str]] | None:
     """The file for packets and the hosts that it records, if downloads are followed."""
-    if run.tracing is None or not run.tracing.downloads or not run.tracing.hosts:
-        return None
-    return packets, run.tracing.hosts
+    tracing = run.tracing
+    return (packets, tracing.hosts) if tracing and tracing.downloads and tracing.hosts else None
 
 
 def _write_breakdown(
