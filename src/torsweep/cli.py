@@ -117,8 +117,4 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     Usage errors are typer's own: its message, exit code 2.
     """
-
-    def work() -> None:
-        _command_of(app)(arguments, prog_name="torsweep")
-
-    sys.exit(exit_code_of(work, "torsweep"))
+    sys.exit(exit_code_of(lambda: _command_of(app)(arguments, prog_name="torsweep"), "torsweep"))

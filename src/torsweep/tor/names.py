@@ -47,11 +47,8 @@ congestion_control_common.c has lost the algorithms 1 and 3 of proposal 324."""
 def known_names(kind: str) -> Mapping[str, range | None]:
     """The names of a ``kind``, ``parameter`` or ``option``; with the range of values, where it is known."""
     lines = (line.split() for line in NAMES_FILE.read_text(encoding="utf-8").splitlines())
-    return {name: _range(*bounds) for named, name, *bounds in lines if named == kind}
-
-
-def _range(least: str = "", most: str = "") -> range | None:
-    return range(int(least), int(most) + 1) if most else None
+    found = {name: [int(bound) for bound in bounds] for named, name, *bounds in lines if named == kind}
+    return {name: range(bounds[0], bounds[1] + 1) if bounds else None for name, bounds in found.items()}
 
 
 def require_known(

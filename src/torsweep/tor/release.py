@@ -179,7 +179,9 @@ def unpack(release: Release, target: Path) -> str:
         raise OutputError(
             f"{target.parent}: cannot take the source of tor: {error.strerror or error}"
         ) from error
-    return version_of(target, release.path)
+    name = next(name for name in CONFIGURES if (target / name).is_file())
+    with (target / name).open(encoding="utf-8", errors="replace") as file:
+        return _version_in(file.read(60_000), release.path)
 
 
 def require_unchanged(release: Release) -> None:
@@ -196,13 +198,6 @@ def _unpack_tarball(tarball: Path, target: Path) -> None:
         raise InputError("is no source of tor: it has no configure", file=tarball)
     tops[0].replace(target)
     shutil.rmtree(unpacked)
-
-
-def version_of(tree: Path, named: Path) -> str:
-    """The version that the source tree states; InputError, naming ``named``, when it is not tor's."""
-    name = next(name for name in CONFIGURES if (tree / name).is_file())
-    with (tree / name).open(encoding="utf-8", errors="replace") as file:
-        return _version_in(file.read(60_000), named)
 
 
 def _version_in(text: str, named: Path) -> str:

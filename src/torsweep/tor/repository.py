@@ -51,8 +51,13 @@ def find_commit(repository: Path, revision: str = HEAD) -> Commit:
             value=revision,
             accepted="a branch, a tag or a commit of this repository",
         )
-    if revision == HEAD and inside == "true":
-        _require_committed(repository)
+    changed = uncommitted(repository) if revision == HEAD and inside == "true" else ""
+    if changed:
+        raise InputError(
+            f"has changes that are not committed: {changed}",
+            file=repository,
+            accepted="a tree whose changes are committed, or a revision by name",
+        )
     return Commit(repository, ids[0], ids[1])
 
 
@@ -108,16 +113,6 @@ def uncommitted(repository: Path) -> str:
     changed = [line[3:] for line in answer.stdout.splitlines()]
     others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
     return f"{changed[0]}{others}" if changed else ""
-
-
-def _require_committed(repository: Path) -> None:
-    changed = uncommitted(repository)
-    if changed:
-        raise InputError(
-            f"has changes that are not committed: {changed}",
-            file=repository,
-            accepted="a tree whose changes are committed, or a revision by name",
-        )
 
 
 def file_of(commit: Commit, name: str) -> str | None:

@@ -20,9 +20,6 @@ from torsweep.provenance import sha256_of_file
 SERIES = Path("patches/tor")
 """The project's own series: that of the study if it has one, else of the checkout (:mod:`torsweep.home`)."""
 
-LISTING = "series"
-"""The file of a series that lists its patches; a folder without it is no series."""
-
 
 @dataclass(frozen=True)
 class Series:
@@ -41,7 +38,7 @@ class Series:
 
 def read_series(folder: Path = SERIES) -> Series:
     """The series in ``folder``; InputError when a patch is missing, named twice or not in the series."""
-    listing = find(folder / LISTING)
+    listing = find(folder / "series")
     folder = listing.parent
     if not listing.is_file():
         raise InputError("no such file", file=listing, accepted="a list of patches, one name per line")

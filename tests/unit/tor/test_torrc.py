@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -43,14 +44,14 @@ def relay(**changes: object) -> Relay:
     return small_relay(0, **{"position": "guard", "burst_bytes": 300_000, **changes})
 
 
-def text_of(role: str, era: str = "2012", one: Relay | None = None, **levels: str) -> str:
-    return torrc(role, VALUES, tor_settings(era, levels), one or (relay() if role == "relay" else None))
+def text_of(role: str, settings: TorSettings, one: Relay | None = None, **more: Any) -> str:
+    return torrc(role, VALUES, settings, one or (relay() if role == "relay" else None), **more)
 
 
 @pytest.mark.parametrize("era", ["2012", "today"])
 @pytest.mark.parametrize("role", ROLES)
 def test_every_placeholder_is_filled_in(role: str, era: str) -> None:
-    text = text_of(role, era)
+    text = text_of(role, tor_settings(era, {}))
     assert "$" not in text
     options = [line.split()[0] for line in text.splitlines() if line and not line.startswith("#")]
     repeated = {option for option in options if options.count(option) > 1}
@@ -85,7 +86,7 @@ def test_every_placeholder_is_filled_in(role: str, era: str) -> None:
 )
 def test_a_torrc_says_what_a_host_and_its_knobs_ask_for(role, of_relay, levels, line) -> None:
     one = relay(**of_relay) if role == "relay" else None
-    text = text_of(role, one=one, **levels)
+    text = text_of(role, tor_settings("2012", levels), one)
     assert line in text
     assert ("TokenBucketRefillPhase" in text) == (role == "relay" and "refill_mode" not in levels)
     assert ("ExitPolicy accept" in text) == ("exit" in of_relay.get("position", ""))
@@ -108,7 +109,7 @@ def test_every_level_of_a_knob_of_tor_makes_a_difference_to_tor(knob: str) -> No
     told = []
     for level in LEVELS[knob]:
         settings = tor_settings("2012", {**under, knob: level})
-        texts = [torrc(role, VALUES, settings, relay() if role == "relay" else None) for role in ROLES]
+        texts = [text_of(role, settings) for role in ROLES]
         told.append((*texts, *environment(settings).items()))
     assert len(set(told)) == len(LEVELS[knob]) > 1
 
@@ -123,7 +124,7 @@ def test_a_setting_that_tor_would_round_is_refused(key: str, value: object) -> N
     settings = TorSettings.model_validate({**section, key: changed})
     with pytest.raises(InputError, match=f"tor.{key}.*: is nothing that tor can take, got .*whole"):
         for role in ROLES:
-            torrc(role, VALUES, settings, relay() if role == "relay" else None)
+            text_of(role, settings)
         environment(settings)
 
 
@@ -153,14 +154,14 @@ def options_in(text: str) -> set[str]:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_tor_is_told_only_options_that_it_knows_but_the_last_lines_are_the_users(role: str) -> None:
-    one, extra = relay() if role == "relay" else None, ["ConfluxEnabled 1"]
     settings = tor_settings("today", {})
     for known in (KNOWN, PLAIN, OLD):
-        text = torrc(role, VALUES, settings, one, known=known)
+        text = text_of(role, settings, known=known)
         assert options_in(text) <= known
-        assert torrc(role, VALUES, settings, one, extra, known=known) == text + "ConfluxEnabled 1\n"
-    everything = torrc(role, VALUES, settings, one)
-    assert torrc(role, VALUES, settings, one, known=KNOWN) == everything
+        longer = text_of(role, settings, extra=["ConfluxEnabled 1"], known=known)
+        assert longer == text + "ConfluxEnabled 1\n"
+    everything = text_of(role, settings)
+    assert text_of(role, settings, known=KNOWN) == everything
     assert options_in(everything) - options_in(text) <= SERIES_OPTIONS | SINCE_048
     assert "StreamPackaging" in options_in(everything) - options_in(text)
 
@@ -220,21 +221,19 @@ def _stated(text: str) -> list[str]:
 def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_outrank_it() -> None:
     settings = tor_settings("today", {})
     given = {"cc_alg": 0, "KISTSchedRunInterval": 7, "cfx_enabled": 1, "of_mine": -3}
-    text = torrc("authority", VALUES, settings, parameters=given)
-    words = _stated(text)
+    words = _stated(text_of("authority", settings, parameters=given))
     assert {f"{name}={value}" for name, value in given.items()} <= set(words)
     assert len({word.partition("=")[0] for word in words}) == len(words)
     assert "cc_sendme_inc=31" in words
     left_out = {"KISTSchedRunInterval", "ConfluxEnabled"}
     for role in ROLES:
-        one = relay() if role == "relay" else None
-        before = torrc(role, VALUES, settings, one)
-        after = torrc(role, VALUES, settings, one, parameters=given)
-        assert options_in(before) - options_in(after) == left_out
+        after = text_of(role, settings, parameters=given)
+        assert options_in(text_of(role, settings)) - options_in(after) == left_out
 
 
 def test_an_authority_states_no_parameter_that_tor_takes_from_its_options() -> None:
-    stated = [word.split("=")[0] for word in _stated(text_of("authority", "today"))]
-    assert "AuthDirMaxServersPerAddr" in tor_settings("today", {}).consensus
+    settings = tor_settings("today", {})
+    stated = [word.split("=")[0] for word in _stated(text_of("authority", settings))]
+    assert "AuthDirMaxServersPerAddr" in settings.consensus
     assert "AuthDirMaxServersPerAddr" not in stated
     assert len(set(stated)) == len(stated)
