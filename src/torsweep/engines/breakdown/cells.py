@@ -28,11 +28,7 @@ FAILURES: Mapping[str, str] = {
 
 
 class Failure(Exception):
-    """A download cannot be followed, for one of :data:`FAILURES`."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(FAILURES[reason])
-        self.reason = reason
+    """A download cannot be followed; its argument is one of :data:`FAILURES`."""
 
 
 NONE = -1

@@ -78,7 +78,7 @@ class Begun:
 def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame, dict[str, int]]:
     """The table and the counts; one download in ``one_in`` is followed, chosen by its name."""
     begun = _Begins(list(_begun(trace)), streams)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *FAILURES), 0)
     for stream in streams.iter_rows(named=True):
         name = f"{stream['client']}/{stream['stream']}"
@@ -91,29 +91,21 @@ def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame
         try:
             ways = _follow(trace, stream, begun)
         except Failure as failure:
-            counts[failure.reason] += 1
+            counts[str(failure)] += 1
             continue
         counts["first_bytes"] += 1
         counts["whole"] += "last" in ways
         for byte, way in ways.items():
             rows += _rows(stream, byte, way)
-    return pl.DataFrame(rows, schema=BREAKDOWN.polars), counts
+    return pl.DataFrame(rows, schema=BREAKDOWN.polars, orient="row"), counts
 
 
-def _rows(stream: Mapping[str, Any], byte: str, way: Way) -> Iterator[dict[str, Any]]:
+def _rows(stream: Mapping[str, Any], byte: str, way: Way) -> Iterator[tuple[Any, ...]]:
+    """The rows of the way to ``byte``, in the order of the table's columns."""
+    download = (stream["client"], stream["stream"], byte)
     for step, piece in enumerate(way.lasting(), 1):
-        yield {
-            "client": stream["client"],
-            "stream": stream["stream"],
-            "byte": byte,
-            "step": step,
-            "leg": piece.leg,
-            "place": piece.place,
-            "host": piece.host,
-            "part": piece.part,
-            "start_ns": piece.start_ns,
-            "duration_ns": piece.end_ns - piece.start_ns,
-        }
+        lasted_ns = piece.end_ns - piece.start_ns
+        yield *download, step, piece.leg, piece.place, piece.host, piece.part, piece.start_ns, lasted_ns
 
 
 def _begun(trace: Trace) -> Iterator[Begun]:

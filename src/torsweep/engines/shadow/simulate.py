@@ -78,10 +78,6 @@ EXPERIMENTAL: dict[str, Any] = {
     "socket_send_buffer": "256 KiB",
 }
 
-MODEL_UNBLOCKED_SYSCALL_LATENCY = False
-"""Whether a system call that does not block takes simulated time. It would add noise to a relay's timing
-that depends on how often tor happens to ask for the time, and has been seen not to be repeatable."""
-
 
 @dataclass(frozen=True)
 class Process:
@@ -139,7 +135,9 @@ class ShadowSimulation:
                 "data_directory": str((folder / "data").absolute()),
                 "heartbeat_interval": None,
                 "log_level": "warning",
-                "model_unblocked_syscall_latency": MODEL_UNBLOCKED_SYSCALL_LATENCY,
+                # System calls that took time would add noise to a relay's timing that depends on how often
+                # tor happens to ask for the time, and have been seen not to be repeatable.
+                "model_unblocked_syscall_latency": False,
                 "parallelism": self.parallelism,
                 "progress": True,
                 "seed": self.seed,
