@@ -4,11 +4,14 @@ In: a :class:`Network`, its latencies, and what an experiment's clients do. Out:
 capacity by position, quantiles of latency and bandwidth, the load of each kind of client, and the regime,
 which is how the demand of web clients compares with the capacity of relays; and the same as tables on the
 terminal.
+
+A client that pauses asks for at most one response per pause, as if downloads took no time. One that never
+pauses always asks for more: it counts with what it would fetch if it were alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -18,18 +21,18 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.config.traffic import CLIENT_GROUPS, KINDS, USUAL_GROUPS, ClientTraffic, Traffic
-from torsweep.formats.files import MIB
-from torsweep.network.load import (
-    Offered,
-    asked_at_once,
-    load_text,
-    offered_load,
-    unloaded_download_s,
-    usable_third,
-    written_text,
+from torsweep.config.traffic import (
+    CLIENT_GROUPS,
+    KINDS,
+    ONION,
+    USUAL_GROUPS,
+    AnyKind,
+    ClientTraffic,
+    Traffic,
 )
-from torsweep.network.model import POSITIONS, Latencies, Network
+from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
+from torsweep.formats.files import MIB
+from torsweep.network.model import POSITIONS, Client, Latencies, Network
 from torsweep.seeds import stream
 
 IDLE_BELOW = 0.2
@@ -38,6 +41,17 @@ HOPELESS_ABOVE = 4.0
 if bulk clients asked for nothing."""
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+HOPS = 3
+
+RELAY_BYTES_PER_CLIENT_BYTE = 3.3
+"""What relays write for each byte of payload that clients receive: cells of 514 bytes with 498 of payload,
+over three hops, their TLS records, and cells the other way; 3.30 to 3.35 in three engines
+(docs/tables/measures_engines.csv)."""
+
+_STREAM_WINDOW_CELLS = 500
+_ROUND_TRIPS_BEFORE_DATA = 2
+"""Opening the stream, then the request."""
 
 _MOST_SAMPLED_PAIRS = 1_000_000
 """The most pairs of hosts that are described; so many random ones stand for more."""
@@ -57,6 +71,18 @@ class PositionCapacity:
 
 
 @dataclass(frozen=True)
+class Offered:
+    """The demand of a kind of client, in bytes/s and as a share of what relays can carry over three hops.
+
+    ``pauses``: whether they pause between downloads.
+    """
+
+    bytes_per_s: int
+    over_third: float
+    pauses: bool
+
+
+@dataclass(frozen=True)
 class Regime:
     """Web demand against capacity; rates in bytes/s, times in seconds.
 
@@ -73,11 +99,6 @@ class Regime:
     crowded_download_s: float | None
     bucket_bound_share: float
     warning: str | None
-
-    @property
-    def overloaded(self) -> bool:
-        """Whether web clients alone fill the network, so that their downloads slow down."""
-        return self.crowded_download_s is not None
 
 
 @dataclass(frozen=True)
@@ -176,6 +197,44 @@ def _capacity(network: Network, position: str) -> PositionCapacity:
     )
 
 
+def usable_third(network: Network) -> int:
+    """Bytes/s that the relays can carry over three hops."""
+    return sum(relay.usable_bytes_per_s for relay in network.relays) // HOPS
+
+
+def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dict[str, Offered]:
+    """The demand of each group of clients in the network, by name."""
+    third, load = usable_third(network), {}
+    for name, group in CLIENT_GROUPS.items():
+        kinds = group.traffic(traffic)
+        rates = [_requested(network, kind, does, round_trip_s) for kind, does in kinds.items()]
+        if rate := sum(rates):
+            pauses = all(does.think.mean_s > 0 for does in kinds.values())
+            load[name] = Offered(round(rate), round(rate / third, 3), pauses)
+    return load
+
+
+def _requested(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_s: float) -> float:
+    clients = network.clients_of(kind)
+    if not clients:
+        return 0.0
+    seconds = does.think.mean_s or unloaded_download_s(clients, round_trip_s, does.mean_response)
+    return len(clients) * asked_at_once(does) / seconds
+
+
+def asked_at_once(does: ClientTraffic) -> float:
+    """Mean bytes that a client asks for between two pauses; the objects of a page are in its response."""
+    return does.mean_response * (1 if does.has_pages else does.parallel)
+
+
+def unloaded_download_s(clients: Sequence[Client], round_trip_s: float, response_bytes: int) -> float:
+    """A download's time where nobody else is: round trips, then the response at the slower of the median
+    client's link and a full stream window (500 cells) a round trip."""
+    window = _STREAM_WINDOW_CELLS * CELL_PAYLOAD_BYTES / round_trip_s
+    down = float(np.median([client.down_bytes_per_s for client in clients]))
+    return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + response_bytes / min(window, down)
+
+
 def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime:
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
@@ -229,7 +288,7 @@ def print_description(description: Description, console: Console | None = None) 
 
 def overload_text(descriptions: Sequence[Description]) -> str | None:
     """One sentence on overloaded networks, with their means; None if no network is overloaded."""
-    regimes = [each.regime for each in descriptions if each.regime.overloaded]
+    regimes = [each.regime for each in descriptions if each.regime.crowded_download_s is not None]
     if not regimes:
         return None
     demand = fmean(regime.demand_ceiling_bytes_per_s for regime in regimes) / MIB
@@ -250,10 +309,25 @@ def _load_lines(description: Description) -> list[str]:
     steady = [kind for kind, offered in load.items() if not offered.pauses]
     alone = f"; {' and '.join(steady)} clients never pause, and count with what they would fetch alone"
     usable = sum(each.usable_bytes_per_s for each in description.positions.values())
+    shares = ", ".join(f"{kind} {offered.over_third:.2f}" for kind, offered in load.items())
     return [
-        f"load, offered over the capacity of three hops: {load_text(load)}{alone if steady else ''}",
+        f"load, offered over the capacity of three hops: {shares}{alone if steady else ''}",
         written_text(load, usable),
     ]
+
+
+def written_text(load: Mapping[str, Offered], usable_bytes_per_s: int) -> str:
+    """What relays write to give all clients all that they ask for."""
+    if not load:
+        return "no client asks for anything"
+    # The way to an onion service has twice as many relays.
+    written = RELAY_BYTES_PER_CLIENT_BYTE * sum(
+        offered.bytes_per_s * (2 if kind == ONION else 1) for kind, offered in load.items()
+    )
+    return (
+        f"to give all clients all of it, relays would write {written * 8 / 1e9:.3g} Gbit/s, "
+        f"{written / usable_bytes_per_s:.2f} of what they can"
+    )
 
 
 def _capacity_table(description: Description) -> Table:

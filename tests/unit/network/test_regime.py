@@ -9,8 +9,7 @@ from rich.console import Console
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
-from torsweep.network.describe import describe, print_description
-from torsweep.network.load import HOPS, offered_load, written_text
+from torsweep.network.describe import HOPS, describe, offered_load, print_description, written_text
 
 CLIENTS = 20
 TRAFFIC = load_experiment("refill_sweep").traffic
