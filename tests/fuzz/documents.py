@@ -194,7 +194,7 @@ def _plan(folder: Path) -> None:
     work = folder.parent / "work"
     runs = write_sweep(work, SWEEP_KNOBS, (1, 2), size)
     tables = gathered(runs, folder, network="tiny")
-    summarized(tables, load_experiment("refill_sweep", directory=EXPERIMENTS), folder)
+    summarized(tables, load_experiment(EXPERIMENTS / "refill_sweep"), folder)
 
 
 def _tarball(folder: Path) -> None:

@@ -342,35 +342,31 @@ class Experiment(Section):
             raise RefusedValue(f"needs {problem}", key=key, value=value, accepted=accepted)
 
 
-def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
+def experiment_names() -> list[str]:
     """The experiments that there are: those of the study and those that ship, in alphabetical order."""
-    return [file.parent.name for file in find_all(directory, f"*/{EXPERIMENT_FILE}")]
+    return [file.parent.name for file in find_all(EXPERIMENTS_DIRECTORY, f"*/{EXPERIMENT_FILE}")]
 
 
-def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRECTORY) -> Path:
+def experiment_path(name_or_path: str | Path) -> Path:
     """The experiment.yaml of an experiment given by name, by folder or by file; InputError, with the names
-    there are, when ``directory`` has no such experiment."""
+    there are, when there is none."""
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml"):
         return find(path)
-    folder = path if len(path.parts) > 1 else directory / path
+    folder = path if len(path.parts) > 1 else EXPERIMENTS_DIRECTORY / path
     file = find(folder / EXPERIMENT_FILE)
     if not file.is_file():
-        names = experiment_names(directory)
+        names = experiment_names()
         problem = f"no such experiment{suggestion(folder.name, names)}"
-        accepted = ", ".join(names) or f"a folder in {directory}"
+        accepted = ", ".join(names) or f"a folder in {EXPERIMENTS_DIRECTORY}"
         raise InputError(problem, value=str(name_or_path), accepted=accepted)
     return file
 
 
-def load_experiment(
-    name_or_path: str | Path,
-    overrides: Mapping[str, object] | None = None,
-    directory: Path = EXPERIMENTS_DIRECTORY,
-) -> Experiment:
+def load_experiment(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Experiment:
     """The experiment of that name (that of its folder) or in that file, with ``overrides`` applied;
     InputError naming file, key and value where one is wrong."""
-    file = experiment_path(name_or_path, directory)
+    file = experiment_path(name_or_path)
     document: dict[str, Any] = read_yaml(file)
     overrides = overrides or {}
     if "name" in {**document, **overrides}:

@@ -375,27 +375,25 @@ def _scaled(count: int, *factors: float) -> int:
     return math.floor(count * math.prod(Fraction(str(factor)) for factor in factors) + Fraction(1, 2))
 
 
-def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY) -> Path:
+def network_path(name_or_path: str | Path) -> Path:
     """The file of a network given by name (``laptop``) or by path; InputError, with the names there are, when
-    ``directory`` has no such network."""
+    there is none of this name."""
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return find(path)
-    named = find(directory / f"{path}.yaml")
+    named = find(NETWORKS_DIRECTORY / f"{path}.yaml")
     if not named.is_file():
-        names = [file.stem for file in find_all(directory, "*.yaml")]
+        names = [file.stem for file in find_all(NETWORKS_DIRECTORY, "*.yaml")]
         problem = f"no such network{suggestion(str(path), names)}"
-        accepted = ", ".join(names) or f"a file in {directory}"
+        accepted = ", ".join(names) or f"a file in {NETWORKS_DIRECTORY}"
         raise InputError(problem, key="network", value=str(name_or_path), accepted=accepted)
     return named
 
 
-def load_network_config(
-    path: str | Path, overrides: Mapping[str, object] | None = None, directory: Path = NETWORKS_DIRECTORY
-) -> NetworkConfig:
+def load_network_config(path: str | Path, overrides: Mapping[str, object] | None = None) -> NetworkConfig:
     """The configuration in ``path`` (or of that name), with ``overrides`` (``a.b`` → value) applied;
     InputError naming file, key and value where one is wrong."""
-    file = network_path(path, directory)
+    file = network_path(path)
     document = read_yaml(file)
     if overrides:
         _require_chain(document, overrides, path)
