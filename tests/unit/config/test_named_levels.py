@@ -34,10 +34,8 @@ def test_bundles_are_levels_by_their_names():
     turned = experiment.bundle(plan.variants[1])
     assert turned.torrc == {"KISTSchedRunInterval": "1 msec"}
     assert (turned.on.position, turned.on.share) == (("exit",), 0.3)
-    assert experiment.bundle(experiment.variant("options=nodns")).torrc == {
-        "CacheDNS": "0",
-        "ConfluxEnabled": "0",
-    }
+    quiet = experiment.bundle(experiment.variant("options=nodns")).torrc
+    assert quiet == {"CacheDNS": "0", "ConfluxEnabled": "0"}
 
 
 def test_every_experiment_has_the_bundle_without_options():
@@ -59,13 +57,9 @@ def test_a_consensus_parameter_is_a_knob_whose_level_is_voted_for():
 
 
 def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest_name():
-    with pytest.raises(
-        InputError, match=r"knobs\.options: names nothing .* \(did you mean 'kist_1ms'\?\), go"
-    ):
+    with pytest.raises(InputError, match=r"knobs\.options: names nothing .* \(did you mean 'kist_1ms'\?\)"):
         _experiment(knob=("default", "kist_1m"))
-    with pytest.raises(
-        InputError, match=r"^options: names nothing that .* got 'fixd'; accepted: default, kist"
-    ):
+    with pytest.raises(InputError, match=r"^options: names nothing .* got 'fixd'; accepted: default, kist"):
         _experiment().variant("options=fixd")
 
 
@@ -87,22 +81,13 @@ def _on(**where):
         ({"a": {"torrc": {"orport": 9001}}}, "options.a.torrc.orport: opens a port"),
         ({"a": {"torrc": {"PidFile": "/etc/passwd"}}}, "options.a.torrc.PidFile: names a file"),
         ({"a": {"torrc": {"RunAsDaemon": 1}}}, "options.a.torrc.RunAsDaemon: is about the process"),
-        (
-            {"a": {"torrc": {"ServerTransportPlugin": "x exec y"}}},
-            "options.a.torrc.ServerTransportPlugin: sta",
-        ),
+        ({"a": {"torrc": {"ClientTransportPlugin": "x"}}}, "options.a.torrc.ClientTransportPlugin: starts"),
         ({"a": {"torrc": {"DisableNetwork": 1}}}, "options.a.torrc.DisableNetwork: is for the engine to set"),
         ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
-        (
-            {"a": {"consensus": {"AuthDirMaxServersPerAddr": 4}}},
-            "options.a.consensus.AuthDirMaxServersPerAddr",
-        ),
+        ({"a": {"consensus": {"AuthDirMaxServersPerAddr": 4}}}, "options.a.consensus.AuthDirMaxServers"),
         ({"a": {"torrc": {"NumCPUs": 2}, "on": {"names": []}}}, "options.a.on.names: names no host"),
         ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: names hosts, but no lines"),
-        (
-            _on(role="client", position="exit"),
-            "options.a.on.position: is for relays alone, got 'client'; acc",
-        ),
+        (_on(role="client", position="exit"), "options.a.on.position: is for relays alone, got 'client'"),
         (_on(role="authority", share=0.5), "options.a.on.share: is for relays or clients, got 'authority'"),
         (_on(names=["relay1"], share=0.5), "options.a.on.share: cannot go with names"),
         (_on(kind="web"), "options.a.on.kind: is for clients alone"),
@@ -126,9 +111,8 @@ TORS = {
 
 def _asked(level, baseline="stock", tors=TORS):
     levels = list(dict.fromkeys([baseline, level]))
-    experiment = load_experiment(
-        "refill_sweep", {"tors": tors, "knobs.tor": levels, "baseline.tor": baseline}
-    )
+    changed = {"tors": tors, "knobs.tor": levels, "baseline.tor": baseline}
+    experiment = load_experiment("refill_sweep", changed)
     return experiment.tors_of(experiment.variant(f"tor={level}"))
 
 

@@ -12,6 +12,7 @@ from torsweep.errors import InputError
 from torsweep.pipeline.checks import require_answerable
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/cell_trace/experiment.yaml"
+HOSTS = "  hosts: [relay1, relay2]"
 
 
 def refusal(text: str, tmp_path: Path) -> str:
@@ -33,15 +34,11 @@ def test_an_experiment_traces_nothing_unless_it_says_so():
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay1]", "tracing.hosts[1]: is given twice, got"),
-        (
-            "  hosts: [relay1, relay2]",
-            "  hosts: [relay1, relay2]\n  points: [inbuf, output]",
-            "tracing.points[1]",
-        ),
-        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  points: [inbuf, flush]", "figures[0]"),
-        ("  hosts: [relay1, relay2]", "  hosts: [relay2]", "claims[0].host: is a relay that is not traced"),
-        ("tracing:\n  hosts: [relay1, relay2]", "", "figures[0]: needs the times of cells"),
+        (HOSTS, "  hosts: [relay1, relay1]", "tracing.hosts[1]: is given twice, got"),
+        (HOSTS, f"{HOSTS}\n  points: [inbuf, output]", "tracing.points[1]"),
+        (HOSTS, f"{HOSTS}\n  points: [inbuf, flush]", "figures[0]"),
+        (HOSTS, "  hosts: [relay2]", "claims[0].host: is a relay that is not traced"),
+        (f"tracing:\n{HOSTS}", "", "figures[0]: needs the times of cells"),
         ("    at_least: 1 ms", "    at_least: 1 ms\n    at_most: 2 ms", "at_least"),
         ("    at_least: 1 ms", "", "at_least"),
     ],

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.cli import latency_app
 from torsweep.network.latency import MODEL_FILE, read_measured, write_measured
@@ -34,7 +32,7 @@ def test_a_plain_matrix_is_read_in_its_unit(tmp_path, rtt_matrix_ms, separator):
     assert found[above] == pytest.approx(rtt_matrix_ms[above] * 1000, abs=1)
 
 
-def test_an_import_prints_its_statistics_and_is_used_as_it_is(tmp_path, rtt_matrix_ms):
+def test_an_import_prints_its_statistics_and_is_used_as_it_is(tmp_path, rtt_matrix_ms, configured):
     file, out = tmp_path / "king", tmp_path / "out"
     rtt_matrix_ms[3, 5] = rtt_matrix_ms[5, 3] = 0
     file.write_text(matrix_text(rtt_matrix_ms * 1000))
@@ -49,16 +47,15 @@ def test_an_import_prints_its_statistics_and_is_used_as_it_is(tmp_path, rtt_matr
     assert measured[0, 1] == pytest.approx(rtt_matrix_ms[0, 1] * 1000, abs=1)
     over_others = (rtt_matrix_ms[3] + rtt_matrix_ms[5])[[host for host in range(40) if host not in (3, 5)]]
     assert measured[3, 5] == measured[5, 3] == pytest.approx(1000 * over_others.min(), abs=2)
-    counts = {"relays": 5, "web_clients": 9, "bulk_clients": 1, "servers": 2}
     latency = {"file": str(out), "use": "direct"}
-    matrix = sample_network(NetworkConfig.model_validate(counts | {"latency": latency}), 1).matrix_us
+    matrix = sample_network(configured(latency=latency), 1).matrix_us
     between = np.triu_indices(40, 1)
     assert (matrix[between] == measured[between]).all()
     nearest = np.where(np.eye(40, dtype=bool), np.iinfo(np.int32).max, matrix).min(axis=1)
     assert (np.diag(matrix) == np.maximum(nearest, LATENCY_FLOOR_US)).all()
     with pytest.raises(InputError, match=r"latency\.use: holds no coordinate model; accepted: direct"):
-        sample_network(NetworkConfig.model_validate(counts | {"latency": {"file": str(out)}}), 1)
-    crowded = sample_network(NetworkConfig.model_validate(counts | {"servers": 99, "latency": latency}), 1)
+        sample_network(configured(latency={"file": str(out)}), 1)
+    crowded = sample_network(configured(servers=99, latency=latency), 1)
     assert {host.place for host in crowded.network.hosts} <= set(range(40))
 
 
@@ -90,14 +87,9 @@ def test_one_way_delays_are_doubled(tmp_path, rtt_matrix_ms):
         import_latency(file, "s", tmp_path / "out", one_way=True)
 
 
-def test_a_derived_model_has_no_matrix_to_draw_from():
-    path = Path(__file__).parents[3] / "topologies/latency/planetlab.npz"
+def test_a_derived_model_has_no_matrix_to_draw_from(configured):
     with pytest.raises(InputError, match="holds no measured matrix"):
-        read_measured(path)
-    counts = {"relays": 5, "web_clients": 9, "bulk_clients": 1, "servers": 2}
-    direct = NetworkConfig.model_validate({**counts, "latency": {"name": "planetlab", "use": "direct"}})
-    with pytest.raises(InputError, match="holds no measured matrix"):
-        sample_network(direct, 1)
+        sample_network(configured(latency={"name": "planetlab", "use": "direct"}), 1)
 
 
 ROW = "0 9 8\n9 0 7\n8 7 0\n"
