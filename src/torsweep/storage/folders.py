@@ -216,8 +216,8 @@ _held: list[FileLock] = []
 def hold_folder(folder: Path) -> None:
     """Claim ``folder`` for this process until it ends, however it ends; OutputError when the folder cannot be
     written, or another process holds it."""
-    lock = _lock(folder)
-    if not _acquired(lock, folder):
+    lock, is_ours = _try_lock(folder)
+    if not is_ours:
         holder = Path(lock.lock_file).read_text(errors="replace").strip()
         whose = f" (process {holder})" if holder else ""
         raise OutputError(f"{folder}: in use by another run of the pipeline{whose}; wait for its end")
@@ -230,8 +230,8 @@ def folder_claimed(folder: Path, kind: FolderKind, *, wait: bool) -> Iterator[No
     """Claim ``folder``, of ``kind``, for the block; when another process has it, ``wait`` for it or refuse.
     OutputError when the folder may not or cannot be written, or is in use and ``wait`` is false."""
     own_folder(folder, kind)
-    lock = _lock(folder)
-    if not _acquired(lock, folder):
+    lock, is_ours = _try_lock(folder)
+    if not is_ours:
         if not wait:
             raise OutputError(f"{folder}: another run is under way in this folder; wait for its end")
         print(f"{folder}: waiting for the run that is under way", file=sys.stderr, flush=True)
@@ -242,24 +242,19 @@ def folder_claimed(folder: Path, kind: FolderKind, *, wait: bool) -> Iterator[No
         lock.release()
 
 
-def _lock(folder: Path) -> FileLock:
+def _try_lock(folder: Path) -> tuple[FileLock, bool]:
+    """The lock of ``folder``, and whether it was free and is now held; OutputError when that cannot be."""
     # It loads asyncio, which `torsweep --help` would wait for.
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is no folder; results go there")
     require_plain(folder / ".lock")
-    return FileLock(folder / ".lock")
-
-
-def _acquired(lock: FileLock, folder: Path) -> bool:
-    """Whether ``lock`` was free and is now held; OutputError when its folder cannot be written."""
-    from filelock import Timeout
-
+    lock = FileLock(folder / ".lock")
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        return False
+        return lock, False
     except OSError as error:
         raise OutputError(f"{folder}: results cannot be written there: {error.strerror}") from None
-    return True
+    return lock, True
