@@ -18,14 +18,12 @@ import polars as pl
 
 from tests.prepared_runs import prepared_run, sampled_network
 from tests.synthetic import record_tables
-from torsweep.config.experiment import Experiment
+from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.config.reading import validate
 from torsweep.config.variant import PATHS
 from torsweep.engines.registry import MODEL_ENGINE
 from torsweep.engines.table_schema import STREAMS
 from torsweep.engines.tools import require_own_program
-from torsweep.formats.yaml_file import read_yaml
 from torsweep.runsets.collect import collect
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.runsets.run import read_table
@@ -55,11 +53,7 @@ Spoil = Callable[[pl.DataFrame, int], pl.DataFrame]
 @cache
 def experiment() -> Experiment:
     """Web and bulk clients of two sides, with the claims of `torsweep compare`."""
-    source = Path(__file__).parents[1] / "experiments/refill_sweep/experiment.yaml"
-    document = {
-        "name": "alike",
-        "question": "Do clients notice anything?",
-        "report": {"title": "the same tor again, against itself", "source": "a test"},
+    keys = {
         "engines": [MODEL_ENGINE],
         "network": NETWORK,
         "replicates": 8,
@@ -71,12 +65,11 @@ def experiment() -> Experiment:
         "pairing": PATHS,
         "knobs": {KNOB: [BASELINE, CANDIDATE]},
         "baseline": {KNOB: BASELINE},
-        "traffic": read_yaml(source)["traffic"],
-        "figures": ["ttfb_cdf"],
+        "sensitivities": {},
         "claims": list(claims_of_study(load_network_config(NETWORK), KNOB, CANDIDATE, BASELINE, None, "")),
         "precision": {"spread": known_spread(NETWORK, [MODEL_ENGINE], "today", PATHS, MEASURED_S)},
     }
-    return validate(Experiment, document, None)
+    return load_experiment("refill_sweep", keys)
 
 
 def write_runs(folder: Path, seeds: Sequence[int]) -> None:

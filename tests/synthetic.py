@@ -24,7 +24,7 @@ from tests.synthetic_measures import measure_tables
 from tests.synthetic_waits import waits
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.variant import Variant, variant_text
+from torsweep.config.variant import Variant
 from torsweep.engines.run_settings import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
@@ -72,18 +72,9 @@ def write_run(
     folder: Path, variant: Mapping[str, str], seed: int, size: Size = Size(), experiment: str = "refill_sweep"
 ) -> Path:
     """One run directory, ``SEED/VARIANT`` in ``folder``."""
-    directory = folder / str(seed) / variant_text(variant)
-    directory.mkdir(parents=True)
     network = f"{seed},load={variant.get('load', '')}"
-    network_sha256 = _write_network(directory.parent / "networks" / network, seed, size)
-    asked = _experiment(experiment, size)
-    run = RunSpec(
-        **dict(run_settings(asked, "cellsim", "2012", Variant(tuple(variant.items())))),
-        network=f"../networks/{network}",
-        network_sha256=network_sha256,
-        seed=seed,
-    )
-    run.write(directory)
+    network_sha256 = _write_network(folder / str(seed) / "networks" / network, seed, size)
+    directory, run = begin_run(folder, _experiment(experiment, size), variant, seed, network, network_sha256)
     downloads = streams(variant, seed, size)
     downloads.write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
@@ -97,6 +88,25 @@ def write_run(
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory
+
+
+def begin_run(
+    folder: Path,
+    experiment: Experiment,
+    variant: Mapping[str, str],
+    seed: int,
+    network: str,
+    network_sha256: str,
+) -> tuple[Path, RunSpec]:
+    """The directory ``SEED/VARIANT`` in ``folder`` with a run.json, and what stands in it."""
+    asked = Variant(tuple(variant.items()))
+    directory = folder / str(seed) / asked.key
+    directory.mkdir(parents=True)
+    settings = dict(run_settings(experiment, "cellsim", "2012", asked))
+    place = {"network": f"../networks/{network}", "network_sha256": network_sha256, "seed": seed}
+    run = RunSpec(**settings, **place)
+    run.write(directory)
+    return directory, run
 
 
 def gathered(runs: Sequence[Path], folder: Path, network: str = "ci", plan: str = "main") -> PlanTables:

@@ -15,12 +15,9 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.synthetic import EXPERIMENTS, finish_run
+from tests.synthetic import EXPERIMENTS, begin_run, finish_run
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.variant import Variant
 from torsweep.config.world_knobs import CELL_PAYLOAD_BYTES
-from torsweep.engines.run_settings import run_settings
-from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import LATENCY_FLOOR_US
 
@@ -46,17 +43,9 @@ def write_runs(folder: Path, knobs: Mapping[str, Sequence[str]], seeds: Sequence
 
 def write_run(folder: Path, variant: Mapping[str, str], seed: int) -> Path:
     """One run directory, ``SEED/VARIANT`` in ``folder``."""
-    asked = Variant(tuple(variant.items()))
-    directory = folder / str(seed) / asked.key
-    directory.mkdir(parents=True)
     network = f"{seed},{variant['middle_bandwidth']}"
-    run = RunSpec(
-        **dict(run_settings(_experiment(), "cellsim", "2012", asked)),
-        network=f"../networks/{network}",
-        network_sha256=hashlib.sha256(network.encode()).hexdigest(),
-        seed=seed,
-    )
-    run.write(directory)
+    network_sha256 = hashlib.sha256(network.encode()).hexdigest()
+    directory, _ = begin_run(folder, _experiment(), variant, seed, network, network_sha256)
     streams, progress = tables(variant, seed)
     streams.write_parquet(directory / "streams.parquet")
     progress.write_parquet(directory / "progress.parquet")
