@@ -111,15 +111,20 @@ class Workspace:
             process.wait()
 
 
+def copy_parts(names: Sequence[str], folder: Path) -> None:
+    """Files and folders of the repository, without what Python keeps beside modules."""
+    for name in names:
+        if (REPOSITORY / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored)
+        else:
+            shutil.copy(REPOSITORY / name, folder / name)
+
+
 def make_workspace(folder: Path) -> Workspace:
     """A workspace in ``folder``, with nothing run in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name)
-        else:
-            shutil.copy(source, folder / name)
+    copy_parts(COPIED, folder)
     for name in LINKED:
         (folder / name).symlink_to(REPOSITORY / name)
     # Two figures show what seven do: tests of figures draw all of them.

@@ -14,22 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import warm
-from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, Workspace
+from tests.workflow.conftest import COPIED, LINKED, REPOSITORY, TIMEOUT_S, Workspace, copy_parts
 from tests.workflow.pair import PAIR
 from torsweep.study.new import write_study
-
-PARTS = (
-    "Snakefile",
-    "rules",
-    "configs",
-    "experiments",
-    "profiles",
-    "topologies",
-    "plotting",
-    "patches",
-    "src",
-)
-"""What a checkout is to the pipeline."""
 
 LEVELS = "mine/cellsim/2012/ten_relays/main"
 
@@ -43,12 +30,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
-    for name in PARTS:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder / name)
+    copy_parts((*COPIED, *LINKED, "src"), folder)
     return folder
 
 
