@@ -113,8 +113,5 @@ def _command_of(tree: typer.Typer) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line ``arguments`` (the process's own by default) and exit with its code.
-
-    Usage errors are typer's own: its message, exit code 2.
-    """
+    """Run the command line ``arguments`` (the process's own by default) and exit with its code."""
     sys.exit(exit_code_of(lambda: _command_of(app)(arguments, prog_name="torsweep"), "torsweep"))

@@ -34,10 +34,7 @@ REQUIRED = {name: required_tools(engine) for name, engine in ENGINES.items()}
 
 
 def shortfalls(demand: Demand, machine: Machine) -> list[tuple[str, str, str]]:
-    """What ``demand`` needs more of than ``machine`` has, what there is, and how to get more, in words.
-
-    Unknown limits are passed over.
-    """
+    """What ``demand`` needs more of than ``machine`` has, what there is, and how to get more, in words."""
     limits = (
         ("of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
         (

@@ -19,10 +19,7 @@ class TorsweepError(Exception):
 
 
 class InputError(TorsweepError):
-    """Bad input or configuration; exit code 2.
-
-    The message names the file, the key in it, the value found and what is accepted.
-    """
+    """Bad input or configuration, by file, key, value found and what is accepted; exit code 2."""
 
     exit_code = 2
 

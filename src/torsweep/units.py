@@ -47,10 +47,7 @@ BYTES_PER_SECOND_PER = {
 
 
 def parse_quantity(value: object, unit_factors: dict, example: str) -> int:
-    """The number of base units in ``value``, a text of a number and a unit of ``unit_factors``.
-
-    Raises ValueError, naming the accepted units, for anything else, and where it is no whole number.
-    """
+    """The whole number of base units in a text; ValueError, naming the units accepted, for anything else."""
     accepted = f"a number and one of {', '.join(unit_factors)}, such as '{example}'"
     match = _QUANTITY.match(value) if isinstance(value, str) else None
     if match is None or match[2] not in unit_factors:

@@ -267,10 +267,7 @@ def _patch_facts(recipe: Recipe) -> dict[str, Any]:
 
 
 def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
-    """Keep a copy of ``program`` with a tor-gencert; the folder of the build.
-
-    Raises InputError when it is no tor that runs here, ToolMissing when no tor-gencert is found.
-    """
+    """Keep a copy of ``program`` with a tor-gencert; InputError when it is no tor that runs here."""
     answer = ask_version(program)
     require_version(answer.version, "none", program)
     for module in MODULES:

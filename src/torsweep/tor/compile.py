@@ -37,10 +37,7 @@ AUTOTOOLS = {"autoreconf": "autoconf", "automake": "automake"}
 
 
 def make_configure(tree: Path, log: Path) -> None:
-    """Make the configure of a source ``tree`` that has none, as its autogen.sh does.
-
-    Warnings about old macros depend on the version of autoconf. Raises ToolMissing, TorsweepError.
-    """
+    """Make the configure of a source ``tree`` that has none, as its autogen.sh does."""
     missing = [package for program, package in AUTOTOOLS.items() if shutil.which(program) is None]
     if missing:
         raise ToolMissing(
@@ -48,6 +45,7 @@ def make_configure(tree: Path, log: Path) -> None:
             f" apt-get install {' '.join(missing)}"
         )
     say("making configure (about half a minute)")
+    # Warnings about old macros depend on the version of autoconf.
     run_step(["autoreconf", "--install", "--force", "--warnings=none"], tree, log, "autoreconf of tor")
 
 

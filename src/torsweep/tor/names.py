@@ -135,10 +135,7 @@ def _parameters(code: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def defaults_of(tree: Path) -> dict[tuple[str, str], str]:
-    """The default of each ``consensus`` parameter and ``torrc`` option of the source ``tree``.
-
-    One that is computed is given as its expression.
-    """
+    """The defaults of ``consensus`` parameters and ``torrc`` options in a source, or their expressions."""
     constants, found = dict(_LIMITS), dict[tuple[str, str], str]()
     for file in sorted((tree / "src").rglob("*.[ch]")):
         if file.relative_to(tree).parts[1] == "test":

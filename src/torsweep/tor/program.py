@@ -139,8 +139,7 @@ def refuse_options(program: Path, lines: Sequence[str], role: Role) -> None:
 def config_of(program: Path, arguments: Sequence[str], folder: Path) -> dict[str, str]:
     """The options that ``program``, started in ``folder`` with ``arguments``, has other than by default.
 
-    Values are as tor writes them, those of an option with several lines joined. Raises TorsweepError when it
-    does not say.
+    Values are as tor writes them, of several lines joined. Raises TorsweepError when it does not say.
     """
     answer = _answer(program.resolve(), *arguments, "--dump-config", "short", folder=folder)
     if answer.returncode:

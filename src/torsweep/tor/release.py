@@ -32,10 +32,7 @@ def as_sources(text: str) -> str:
 
 
 def fetch_source(state: Path, destination: Path) -> Path:
-    """Fetch the newest source package of tor into ``destination``; its release tarball.
-
-    Raises ToolMissing when apt is missing or gives no source of tor, with apt's first complaint.
-    """
+    """Fetch Debian's source package of tor; its tarball. ToolMissing, with apt's complaint, without it."""
     if shutil.which("apt-get") is None:
         raise ToolMissing(f"apt-get: not on PATH, so Debian's source of tor cannot be had; {OTHERWISE}")
     options = _private(state)
@@ -120,8 +117,7 @@ def find_release(source: Path | None, downloads: Path, sha256: str | None = None
     """The release in the tarball ``source``; without one, that of Debian's source package.
 
     A package that is in ``downloads`` already is taken, so that all builds are of one release. Raises
-    InputError for what is no file, or a checksum that is not ``sha256``; and the errors of
-    :func:`fetch_source`.
+    InputError for what is no file, or a checksum that is not ``sha256``; ToolMissing without a package.
     """
     if source is None:
         tarball = fetched_release(downloads) or _fetch(downloads)

@@ -122,10 +122,7 @@ def file_of(commit: Commit, name: str) -> str | None:
 
 
 def export(commit: Commit, target: Path) -> None:
-    """Lay the files of ``commit`` out at ``target``, which must not exist.
-
-    Raises TorsweepError when git fails; OSError when ``target`` cannot take them.
-    """
+    """Lay the files of ``commit`` out at ``target``, which must not exist; TorsweepError when git fails."""
     tarball = target.with_name(f"{target.name}.tar")
     tarball.unlink(missing_ok=True)
     archive(commit, tarball)
@@ -134,10 +131,7 @@ def export(commit: Commit, target: Path) -> None:
 
 
 def archive(commit: Commit, tarball: Path, folder: str = "") -> None:
-    """Write the files of ``commit`` to ``tarball`` (.tar or .tar.gz), in a ``folder`` such as ``tor/``.
-
-    Raises TorsweepError when git fails.
-    """
+    """Write ``commit`` to ``tarball`` (.tar or .tar.gz), below ``folder``; TorsweepError when git fails."""
     words = (f"--prefix={folder}", f"--output={tarball.resolve()}", commit.commit)
     answer = _git(commit.repository, "archive", *words)
     if answer.returncode:

@@ -325,10 +325,7 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
 
 
 def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[str, str]:
-    """The variables that choose the clock of token buckets and of EWMA; none for a tor without the series.
-
-    ``known`` are the options that it has (None: all of them).
-    """
+    """The variables that choose the clock of buckets and EWMA; none for a tor that lacks the series."""
     if known is not None and MARK_OF_SERIES not in known:
         return {}
     return options_of(settings, "environment")

@@ -206,14 +206,13 @@ QUEUES_FILE = "queues.log"
 
 @dataclass(frozen=True)
 class Place:
-    """A process of tor: its role, its node in the network, its folder and the sockets that it listens on."""
+    """A process of tor: its role, its node in the network, its folder and the socket of its control port."""
 
     name: str
     role: Role
     node: int
     folder: Path
     control: Path
-    socks: Path
 
     @property
     def address(self) -> str:
@@ -265,16 +264,9 @@ class ProcessLayout:
 
     def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
         node_of = self.network.node_of
+        names = [host.name for host in hosts]
         return [
-            Place(
-                host.name,
-                role,
-                node_of[host.name],
-                self.folder / host.name,
-                self.sockets / f"{host.name}.c",
-                self.sockets / f"{host.name}.s",
-            )
-            for host in hosts
+            Place(name, role, node_of[name], self.folder / name, self.sockets / f"{name}.c") for name in names
         ]
 
     @cached_property

@@ -173,8 +173,7 @@ def relays_frame(
 
     A relay counts by seconds of its own; each is assigned to the table's second in which most of it lies, one
     after the other. A second for which the relay reported nothing has no row. ``queued`` holds (monotonic
-    time ns, cells) for each time that it was asked; a second takes what was said within half a second of its
-    end.
+    time ns, cells) for each time that it was asked; a second takes what was said at its end, ± 0.5 s.
     """
     rows: list[dict[str, Any]] = []
     for relay, seconds in samples.items():

@@ -99,8 +99,7 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
 
 def host_rights(tun: Path = TUN) -> str:
-    """How hosts can be made here: by ``root``, or by ``user namespaces``; ToolMissing, saying why, if by
-    neither."""
+    """How hosts can be made here: ``root`` or ``user namespaces``; ToolMissing, saying why, if in no way."""
     _require_tun(tun)
     if os.geteuid() == 0:
         if not may_unshare(CLONE_NEWNET):
@@ -119,10 +118,7 @@ def host_rights(tun: Path = TUN) -> str:
 
 
 def become_able() -> None:
-    """Return when hosts can be made; start this command anew in a user namespace where that is the way.
-
-    Raises ToolMissing, saying why, when they cannot.
-    """
+    """Start this command anew in a user namespace, if hosts are made so; errors as of :func:`host_rights`."""
     if INSIDE not in os.environ and host_rights() == "user namespaces":
         command = [*UNSHARE, sys.executable, "-m", "torsweep", *sys.argv[1:]]
         os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})

@@ -147,10 +147,7 @@ def run_emulation(
 
 
 def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str]) -> dict[str, Any]:
-    """The part of provenance.json on the run, its links and its tors.
-
-    ``absent`` are the settings of its TCP that this kernel does not have.
-    """
+    """Provenance of the run, its links and tors; ``absent`` are settings of TCP that this kernel lacks."""
     layout, tors, links = running.layout, running.tors, running.links
     return {
         "engine": "emulation",

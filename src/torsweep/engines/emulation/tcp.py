@@ -94,9 +94,6 @@ TCP: Mapping[EraName, TcpEra] = {"2012": _era(0), "2019": _era(1), "today": _era
 
 
 def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:
-    """``sysctls`` that this kernel has, and the names of those that it has not.
-
-    An older kernel has no switch for a feature that it lacks; provenance names these settings.
-    """
+    """``sysctls`` that this kernel has, and the names of those that it lacks, as an older one does."""
     known = {name: text for name, text in sysctls.items() if (root / name.replace(".", "/")).exists()}
     return known, sorted(sysctls.keys() - known.keys())
