@@ -37,10 +37,6 @@ _LINK_HEADERS = {1: 14, 101: 0, 228: 0}
 
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 24, 16
 
-HEADER_BYTES = 128
-"""Bytes of each packet that are captured. Headers of IP without options and of TCP with all of its options
-take at most 80."""
-
 _IPV4, _TCP = 0x0800, 6
 
 _SEGMENT_NUMBERS = ("time_ns", "from_port", "to_port", "number", "payload_bytes", "flags")

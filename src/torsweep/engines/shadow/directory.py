@@ -17,7 +17,6 @@ import numpy as np
 from torsweep.config.conflux import circuit_events
 from torsweep.config.option_bundle import Role
 from torsweep.config.traffic import ONION
-from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.circuit_paths import drawn_guards
 from torsweep.engines.cost_tables import VEGAS_LOG, logs_round_trips
@@ -257,10 +256,9 @@ class _Builder:
             **{server.name: self._server(server) for server in self.network.servers},
             **{host.name: self._own(host) for host in self.network.program_hosts},
         }
-        captured = dict.fromkeys(followed_hosts(self.run.tracing, self.network), HEADER_BYTES)
-        for capture in captures(self.run):
-            captured[capture.host] = max(CAPTURED_BYTES, captured.get(capture.host, 0))
-        return hosts | {name: replace(hosts[name], captured_bytes=size) for name, size in captured.items()}
+        captured = {capture.host for capture in captures(self.run)}
+        captured.update(followed_hosts(self.run.tracing, self.network))
+        return hosts | {name: replace(hosts[name], captured_bytes=CAPTURED_BYTES) for name in captured}
 
     def _torrc(self, role: Role, host: str, lines: Sequence[str] = (), socks: int = SOCKS_PORT) -> str:
         values = {
