@@ -1,14 +1,12 @@
-"""What a comparison says: sentences, the worst that is shown first, the rows that they rest on, and what
-comes next.
+"""What a comparison says: sentences, the worst that is shown first, and the rows that they rest on.
 
 In: the verdicts of a summary (:func:`torsweep.stats.verdicts.read_claims`) and the claims. Out:
 :class:`Comparison`, which the terminal, the page, summary.md and the text to paste all show in its words.
 
 A verdict is one of three words: *shown* where the interval of any measure excludes 0; *no difference* where
 all measures lie within their bounds (:mod:`torsweep.stats.claims.change`), in every network; *inconclusive*
-otherwise. What is said of a group of downloads is one of :data:`CASES`. Times are of those who get something:
-where they are shorter, and more clients may get nothing, the sentence says both, and the direction is not
-``better``.
+otherwise. Times are of those who get something: where they are shorter, and more clients may get nothing, the
+sentence says both, and the direction is not ``better``.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from itertools import groupby
 
 from torsweep.stats.claims import Claim
 from torsweep.stats.claims.change import EVERYONE, AnyChange
-from torsweep.stats.claims.judging import NO_DIFFERENCE, YES, Answer
-from torsweep.stats.comparison_rows import INCONCLUSIVE, SHOWN, STATISTICS, Row, Word, short_name, who
+from torsweep.stats.claims.judging import INCONCLUSIVE, NO_DIFFERENCE, YES, Answer
+from torsweep.stats.comparison_rows import SHOWN, STATISTICS, Row, Word, short_name, who
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval
 from torsweep.stats.inference.planning import size_text
 from torsweep.stats.verdicts import ClaimsFile
@@ -31,20 +29,6 @@ MOST_NAMED = 3
 """Rows of one sort that a sentence names."""
 
 BETTER, WORSE, MIXED, OPEN = "better", "worse", "mixed", "open"
-
-CASES = {
-    MIXED: "{who}: slower: {worse}; and faster: {better}",
-    WORSE: "{who}: slower: {worse}",
-    BETTER: "{who}: faster: {better}",
-    "most": "{who}: faster for most: {better}; but the mean may be anything in {mean}",
-    OPEN: "{who}: faster for those who are served: {better}; {nothing}",
-    "more nothing": "More get nothing: {worse}",
-    "fewer nothing": "Fewer get nothing: {better}",
-    "both nothing": "More get nothing: {worse}; and fewer: {better}",
-    NO_DIFFERENCE: "{who} ({bounds})",
-    INCONCLUSIVE: "{who}: {unclear}",
-}
-"""What is said of a group of downloads, by what is shown of it."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +48,9 @@ class KindVerdict:
     secondary: bool = False
 
     @property
-    def who(self) -> str:
-        """``Web clients``, ``Large downloads (5 MiB)``."""
-        return who(self.kind)
-
-    @property
     def sentence(self) -> str:
         """What is said of it, by itself."""
-        prefix = "" if self.verdict == SHOWN else f"{self.verdict.capitalize()}: "
-        return f"{prefix}{self.words}."
+        return f"{self.words}." if self.verdict == SHOWN else f"{self.verdict.capitalize()}: {self.words}."
 
     @property
     def severity(self) -> tuple[bool, bool, float]:
@@ -128,17 +106,15 @@ class Comparison:
 
     @property
     def verdict(self) -> Word:
-        """``shown`` where it is for any group; ``no difference`` where that is so for all but secondary
-        ones."""
+        """``shown`` where it is for any group; ``no difference`` where it is for all but secondary ones."""
         if any(kind.verdict == SHOWN for kind in self.kinds):
-            return "shown"
+            return SHOWN
         main = {kind.verdict for kind in self.kinds if not kind.secondary}
-        return "no difference" if main == {NO_DIFFERENCE} else "inconclusive"
+        return NO_DIFFERENCE if main == {NO_DIFFERENCE} else INCONCLUSIVE
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences: the worst change first, then no difference, open results, and groups that say
-        nothing."""
+        """The worst change first, then no difference, open results, and groups that say nothing."""
         shown = sorted((kind for kind in self.kinds if kind.verdict == SHOWN), key=lambda kind: kind.severity)
         lines = [f"{kind.words}." for kind in shown]
         for verdict in (NO_DIFFERENCE, INCONCLUSIVE):
@@ -168,12 +144,17 @@ class Comparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the meaning of the rows and on what their intervals cover."""
-        same = any(row.measure.startswith("paired") for row in self.rows)
+        times = "Times count from the request."
+        if any(row.measure.startswith("paired") for row in self.rows):
+            times = "Same download: how much longer it takes, the mean over the middle half."
         together = f"Intervals: all {len(self.rows)} together with {100 * CONFIDENCE:.0f} %"
         if self.looks:
-            looks = ", ".join(map(str, self.looks))
-            together += f", over looks at {looks} {self.unit}s and later ones"
-        notes = [f"{SAME_DOWNLOAD_NOTE if same else MEDIAN_NOTE} {ALL_NOTE}", f"{together}. {BOUND_NOTE}"]
+            together += f", over looks at {', '.join(map(str, self.looks))} {self.unit}s and later ones"
+        notes = [
+            f"{times} Mean and 90th percentile: of all downloads; one that was cut off counts at least as "
+            "long as it waited.",
+            f"{together}. Those of no difference: 90 % each, within the bound.",
+        ]
         if any(kind.verdict == NO_DIFFERENCE for kind in self.kinds):
             unseen = 1 - (1 - CONFIDENCE) ** (1 / len(self.networks))
             notes.append(
@@ -185,16 +166,13 @@ class Comparison:
     @cached_property
     def step(self) -> NextStep | None:
         """Twice as many networks, where a group that counts is inconclusive; else None."""
-        open_kinds = [
-            kind for kind in self.kinds if kind.verdict == INCONCLUSIVE and not kind.secondary and kind.rows
-        ]
-        if not open_kinds or self.verdict == NO_DIFFERENCE:
+        main = (kind for kind in self.kinds if kind.rows and not kind.secondary)
+        first = next((kind for kind in main if kind.verdict == INCONCLUSIVE), None)
+        if first is None:
             return None
         networks = 2 * len(self.networks)
-        same = [row for row in open_kinds[0].rows if row.of_most]
-        return NextStep(
-            networks, {row.label: row.can_show[networks] for row in same if networks in row.can_show}
-        )
+        same = [row for row in first.rows if row.of_most and networks in row.can_show]
+        return NextStep(networks, {row.label: row.can_show[networks] for row in same})
 
 
 def is_comparison(asked: Sequence[Claim]) -> bool:
@@ -202,20 +180,10 @@ def is_comparison(asked: Sequence[Claim]) -> bool:
     return any(isinstance(claim, AnyChange) for claim in asked)
 
 
-SAME_DOWNLOAD_NOTE = "Same download: how much longer it takes, the mean over the middle half."
-MEDIAN_NOTE = "Times count from the request."
-ALL_NOTE = (
-    "Mean and 90th percentile: of all downloads; one that was cut off counts at least as long as it waited."
-)
-BOUND_NOTE = "Those of no difference: 90 % each, within the bound."
-
-
 def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "network") -> Comparison:
-    """The comparison that the verdicts of a summary on the claims ``asked`` give together.
-
-    ``unit`` is a replicate in one word. Where a change did not arrive, or the networks cannot show it,
-    nothing is said to make no difference.
-    """
+    """The comparison that the verdicts of a summary on the claims ``asked`` give together; ``unit`` is a
+    replicate in one word. Where a change did not arrive, or the networks cannot show it, nothing is said to
+    make no difference."""
     claims = {claim.id: claim for claim in asked if isinstance(claim, AnyChange)}
     refused = next((claim.cannot_show for claim in claims.values() if claim.cannot_show), "")
     if claims_file.not_arrived:
@@ -237,11 +205,11 @@ def comparison(claims_file: ClaimsFile, asked: Sequence[Claim], unit: str = "net
 def _row(kind: str, answer: Answer, unit: str, refused: bool) -> Row:
     behind, interval = answer.behind, answer.interval
     assert behind is not None, "a claim of a change says what its answers rest on"
-    word: Word = "inconclusive"
+    word: Word = INCONCLUSIVE
     if answer.shows == YES:
-        word = "shown"
+        word = SHOWN
     elif answer.shows == NO_DIFFERENCE and not refused:
-        word = "no difference"
+        word = NO_DIFFERENCE
     why = "" if interval.known else _why_no_interval(interval, behind.measure, unit)
     facts = (behind.difference_s, behind.bound, word, behind.by_network, behind.far_out)
     return Row(kind, behind.measure, interval, *facts, answer.can_show, why)
@@ -259,44 +227,38 @@ def _why_no_interval(interval: Interval, measure: str, unit: str) -> str:
 
 def _judged(claim: AnyChange, rows: tuple[Row, ...], shares: Sequence[Row]) -> KindVerdict:
     """The verdict from ``rows`` of times and ``shares`` of clients and downloads."""
-    worse, better = (
-        sorted((row for row in rows if row.verdict == SHOWN and row.is_worse is sign), key=_largest_first)
-        for sign in (True, False)
-    )
-    verdict: Word = "shown"
-    if not worse and not better:
-        verdict = (
-            "no difference" if rows and all(row.verdict == NO_DIFFERENCE for row in rows) else "inconclusive"
-        )
-    case, direction = _case(claim.kind, rows, worse, better, shares) if verdict == SHOWN else (verdict, "")
-    words = CASES[case].format(
-        who=who(claim.kind),
-        worse=_changes(worse),
-        better=_changes(better),
-        mean=next((row.bounds_text for row in _open_means(rows, better)), ""),
-        nothing=_nothing(shares),
-        bounds=_bounds(rows),
-        unclear=_unclear(rows),
-    )
-    return KindVerdict(claim.kind, verdict, direction, words, rows, claim.secondary)
+    shown = sorted((row for row in rows if row.verdict == SHOWN), key=_largest_first)
+    if shown:
+        direction, words = _shown(claim.kind, rows, shown, shares)
+        return KindVerdict(claim.kind, SHOWN, direction, words, rows, claim.secondary)
+    if rows and all(row.verdict == NO_DIFFERENCE for row in rows):
+        words = f"{who(claim.kind)} ({_bounds(rows)})"
+        return KindVerdict(claim.kind, NO_DIFFERENCE, "", words, rows, claim.secondary)
+    words = f"{who(claim.kind)}: {_unclear(rows)}"
+    return KindVerdict(claim.kind, INCONCLUSIVE, "", words, rows, claim.secondary)
 
 
 def _largest_first(row: Row) -> float:
     return -row.size
 
 
-def _case(
-    kind: str, rows: Sequence[Row], worse: Sequence[Row], better: Sequence[Row], shares: Sequence[Row]
-) -> tuple[str, str]:
-    """The case of :data:`CASES`, and the direction."""
+def _shown(kind: str, rows: Sequence[Row], shown: Sequence[Row], shares: Sequence[Row]) -> tuple[str, str]:
+    """The direction of what is ``shown`` of a group of downloads, and what is said of it."""
+    sooner = [row for row in shown if not row.is_worse]
+    worse, better = _changes([row for row in shown if row.is_worse]), _changes(sooner)
     direction = MIXED if worse and better else WORSE if worse else BETTER
     if kind == EVERYONE:
-        return {MIXED: "both nothing", WORSE: "more nothing", BETTER: "fewer nothing"}[direction], direction
-    if direction == BETTER and _nothing(shares):
-        return OPEN, OPEN
-    if direction == BETTER and list(_open_means(rows, better)):
-        return "most", BETTER
-    return direction, direction
+        more = f"More get nothing: {worse}" + (f"; and fewer: {better}" if better else "")
+        return direction, more if worse else f"Fewer get nothing: {better}"
+    group = who(kind)
+    if worse:
+        return direction, f"{group}: slower: {worse}" + (f"; and faster: {better}" if better else "")
+    if nothing := _nothing(shares):
+        return OPEN, f"{group}: faster for those who are served: {better}; {nothing}"
+    if mean := next(_open_means(rows, sooner), None):
+        unknown = f"but the mean may be anything in {mean.bounds_text}"
+        return BETTER, f"{group}: faster for most: {better}; {unknown}"
+    return BETTER, f"{group}: faster: {better}"
 
 
 def _open_means(rows: Sequence[Row], better: Sequence[Row]) -> Iterator[Row]:
@@ -315,10 +277,9 @@ def _nothing(shares: Sequence[Row]) -> str:
     )
     if worst is None or worst.interval.high <= worst.bound:
         return ""
-    most = f"{100 * worst.interval.high:.1f} points"
     if worst.verdict == SHOWN:
         return f"more get nothing ({worst.statistic} {worst.change_text})"
-    return f"up to {most} more may get nothing ({worst.statistic})"
+    return f"up to {100 * worst.interval.high:.1f} points more may get nothing ({worst.statistic})"
 
 
 def _changes(rows: Sequence[Row]) -> str:

@@ -1,12 +1,11 @@
-"""The rows of a comparison: a measure of a group of downloads, its change, interval and verdict, as texts and
-numbers."""
+"""The rows of a comparison: a measure of a group of downloads, its change, interval and verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log1p
-from typing import Literal
+from typing import Final, Literal
 
 from torsweep.config.traffic import KIND_NAMES, KINDS
 from torsweep.stats.claims.change import EVERYONE, OF_MOST, SHARE_MEASURES
@@ -14,7 +13,7 @@ from torsweep.stats.claims.judging import NO_DIFFERENCE
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.text import milliseconds_text, percent_text, points_text
 
-SHOWN, INCONCLUSIVE = "shown", "inconclusive"
+SHOWN: Final = "shown"
 
 Word = Literal["shown", "no difference", "inconclusive"]
 
@@ -105,13 +104,10 @@ class Row:
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """Texts for the columns of :data:`MEASURES_HEADER`."""
-        verdict = self.within_text if self.is_small else self.verdict
+        # No difference whose interval does not hold 0: there is a change, and it is smaller than the bound.
+        is_small = self.verdict == NO_DIFFERENCE and not self.interval.low <= 0 <= self.interval.high
+        verdict = self.within_text if is_small else self.verdict
         return f"{short_name(self.kind)}, {self.label}", self.change_text, self.bounds_text, verdict
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is no difference, and its interval does not hold 0: a change smaller than the bound."""
-        return self.verdict == NO_DIFFERENCE and not self.interval.low <= 0 <= self.interval.high
 
     @property
     def within_text(self) -> str:

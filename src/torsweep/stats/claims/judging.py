@@ -1,8 +1,7 @@
 """Verdicts on the claims of an experiment.
 
 In: the claims of an experiment.yaml, and the :class:`~torsweep.stats.statistic.Analysis` of a plan. Out: a
-:class:`Verdict` for each: ``holds``, ``contradicted``, ``no difference``, ``inconclusive``, or ``not tested``
-where the plan lacks the levels that the claim names.
+:class:`Verdict` for each, ``not tested`` where the plan lacks the levels that the claim names.
 
 A claim is split into questions: a number for each network, and the range it should lie in. It **holds** when
 the interval of every question shows what it should: an intersection–union test, for which each at 95 % is
@@ -16,14 +15,10 @@ when the simultaneous interval of any question shows one, there is no difference
 the margin, and more networks may be added for as long as one of its questions is unclear. The simultaneous
 intervals of all such claims of a plan cover together, as they are printed together.
 
-What so many networks can show at all, whatever they show, follows from the spread over networks alone
-(:mod:`torsweep.stats.inference.planning`). Knobs that the claim does not name stay at the baseline's level.
-
-Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
-as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
-two is called the reference (a mean of ratios is above 1 in both directions when networks vary). Intervals are
-worked out on the logarithms and given as relative differences; a margin of 5 % is a factor of 1.05 either
-way.
+Knobs that the claim does not name stay at the baseline's level. Times are compared as logarithms of their
+ratio, network by network, so that the result is the same whichever of the two is called the reference (a mean
+of ratios is above 1 in both directions when networks vary). Intervals are given as relative differences; a
+margin of 5 % is a factor of 1.05 either way.
 """
 
 from __future__ import annotations
@@ -31,6 +26,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -57,8 +53,9 @@ from torsweep.stats.inference.planning import (
 )
 from torsweep.stats.statistic import Analysis, Levels
 
-HOLDS, CONTRADICTED, NO_DIFFERENCE = "holds", "contradicted", "no difference"
-INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested"
+HOLDS, CONTRADICTED, NOT_TESTED = "holds", "contradicted", "not tested"
+NO_DIFFERENCE: Final = "no difference"
+INCONCLUSIVE: Final = "inconclusive"
 
 YES, NO, UNCLEAR = "yes", "no", "unclear"
 """What a comparison shows; or :data:`NO_DIFFERENCE`."""
@@ -99,10 +96,9 @@ def faster(margin: float) -> float:
 class Behind:
     """The evidence for the answer on a measure of clients (:mod:`torsweep.stats.claims.change`).
 
-    ``by_network`` has the change of each network by its seed, a relative difference or a difference of
-    shares; it is empty where the sides are on other networks. ``difference_s`` is the mean difference in
-    seconds, NaN for shares; ``bound`` what no difference lies within; ``far_out`` the seeds of networks that
-    are far from the others.
+    ``by_network`` has the change of each network by its seed; it is empty where the sides are on other
+    networks. ``difference_s`` is the mean difference, NaN for shares; ``bound`` what no difference lies
+    within; ``far_out`` the seeds of networks that are far from the others.
     """
 
     measure: str
@@ -173,7 +169,8 @@ class Question:
         if self.reference is not None:
             sides = [self.reference, self.values]
             of = lambda _, confidence: welch_interval(sides, (-1, 1), confidence)  # noqa: E731
-        return self._relative(design.interval(self.values, confidence, of))
+        interval = design.interval(self.values, confidence, of)
+        return exponential(interval) if self.logarithms else interval
 
     def _mean_interval(self, values: np.ndarray, confidence: float) -> Interval:
         interval = moderated_interval(values, confidence, self.prior)
@@ -223,17 +220,10 @@ class Question:
 
     def can_show_text(self, answer: Answer) -> str:
         """A sentence on the change that can be shown, from ``answer``."""
-        what = "no change beyond ±" if self.keeps_margin else "a change of "
-        if not self.logarithms:
-            what = what.replace("change", "difference")
-        sizes = {
-            many: size_text(size) if self.logarithms else f"{size:.2g}"
-            for many, size in answer.can_show.items()
-        }
-        return shown_text(sizes, what)
-
-    def _relative(self, interval: Interval) -> Interval:
-        return exponential(interval) if self.logarithms else interval
+        noun = "change" if self.logarithms else "difference"
+        text_of = size_text if self.logarithms else "{:.2g}".format
+        sizes = {many: text_of(size) for many, size in answer.can_show.items()}
+        return shown_text(sizes, f"no {noun} beyond ±" if self.keeps_margin else f"a {noun} of ")
 
 
 @dataclass(frozen=True)
@@ -254,11 +244,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A claim in one setting, with its questions; ``open_because`` says why there are none.
-
-    ``family`` is how many questions of each group the simultaneous intervals cover together; empty: those of
-    the claim.
-    """
+    """A claim in one setting, with its questions; ``open_because`` says why there are none. ``family`` is how
+    many questions of each group the simultaneous intervals cover together; empty: those of the claim."""
 
     claim: Claim
     setting: str
@@ -370,22 +357,16 @@ def _sum_up(answers: Sequence[Answer], any_shows: bool) -> tuple[str, str]:
         return NO_DIFFERENCE, _all_show(answers, "no change as large as the margin")
     if len(shown[YES]) == len(answers) and not any_shows:
         return HOLDS, _all_show(answers, "it")
-    why = _parts(shown[YES], shown[NO_DIFFERENCE], shown[UNCLEAR], "a change" if any_shows else "it")
-    return HOLDS if any_shows and shown[YES] else INCONCLUSIVE, why
+    yes, same, many = len(shown[YES]), len(shown[NO_DIFFERENCE]), len(answers)
+    parts = [f"{yes} of {many} comparisons show {'a change' if any_shows else 'it'}"] if yes else []
+    parts += [f"{same} of {many} show no change as large as the margin"] if same else []
+    parts += [_why_unclear(shown[UNCLEAR], many)] if shown[UNCLEAR] else []
+    return HOLDS if any_shows and yes else INCONCLUSIVE, "; ".join(parts)
 
 
 def _all_show(answers: Sequence[Answer], what: str) -> str:
-    return (
-        f"all {len(answers)} comparisons show {what}" if len(answers) > 1 else f"the comparison shows {what}"
-    )
-
-
-def _parts(shown: Sequence[Answer], same: Sequence[Answer], unclear: Sequence[Answer], what: str) -> str:
-    """How many comparisons show ``what``, how many that there is no difference, and why the rest does not."""
-    many = len(shown) + len(same) + len(unclear)
-    parts = [f"{len(shown)} of {many} comparisons show {what}"] if shown else []
-    parts += [f"{len(same)} of {many} show no change as large as the margin"] if same else []
-    return "; ".join([*parts, _why_unclear(unclear, many)] if unclear else parts)
+    many = len(answers)
+    return f"all {many} comparisons show {what}" if many > 1 else f"the comparison shows {what}"
 
 
 def _why_unclear(unclear: Sequence[Answer], answers: int) -> str:
