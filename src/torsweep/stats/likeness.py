@@ -1,7 +1,7 @@
-"""What OnionPerf measured of public Tor, beside what perf clients have in a plan.
+"""What OnionPerf measured of public Tor, beside what perf clients have in a plan's baseline.
 
-In: a file of the public network, and the runs of the plan's baseline. Out: public.csv, quantiles of public
-Tor; and a table for the page: medians of times and rates, here and in public Tor.
+In: a file of the public network, and the plan. Out: public.csv, quantiles of public Tor; and a table for the
+page: medians of times and rates, here and in public Tor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torsweep.formats.files import KIB
 from torsweep.home import find
 from torsweep.runsets.plan_tables import at_levels
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR, read_public_tor
-from torsweep.stats.inference.intervals import Interval, log_interval, t_interval
+from torsweep.stats.inference.intervals import log_interval, t_interval
 from torsweep.stats.measures import ALL
 from torsweep.stats.measures.summary import numbers_of_runs
 from torsweep.stats.statistic import Analysis, Statistic, numbers, texts
@@ -35,16 +35,10 @@ GOODPUTS = (
 _QUARTILES = (0.25, 0.5, 0.75)
 _SHARES = np.union1d((np.arange(200) + 0.5) / 200, _QUARTILES)
 
-Quantity = tuple[str, str, str, pl.Series | None]
-"""What it is, the measure of public Tor, the kind of perf client, and its number in runs of the baseline."""
-
 
 def public_quantiles(file: Path) -> pl.DataFrame:
-    """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`.
-
-    The time to the first byte is that to the first byte of the answer. A summary's public.csv is read as it
-    is.
-    """
+    """Quantiles of what ``file`` has of public Tor: the columns of :data:`PUBLIC`; a summary's public.csv as
+    it is. The time to the first byte is that to the first byte of the answer."""
     if file.name == PUBLIC.file:
         return PUBLIC.read(file.parent)
     first_byte = metric_at("ttfb", REQUEST).name
@@ -76,21 +70,13 @@ def _in_summary(analysis: Analysis, public: pl.DataFrame) -> list[TextTable]:
         there = public.filter(tells_of(kind), measure=measure)
         if there.is_empty():
             continue
-        unit = KIB if measure == "goodput" else 1
+        unit, interval_of = (KIB, t_interval) if measure == "goodput" else (1, log_interval)
         low, middle, high = np.interp(_QUARTILES, there["share"], there["value"].to_numpy() / unit)
-        here = Interval(math.nan, math.nan, math.nan, 0, math.nan)
-        if values is not None:
-            here = (t_interval if measure == "goodput" else log_interval)(
-                values.fill_null(math.nan).to_numpy()
-            )
+        here = interval_of(values.fill_null(math.nan).to_numpy())
         ratio = f"× {here.mean / middle:.2f}" if math.isfinite(here.mean) else "–"
         rows.append([what, interval_text(here), f"{middle:.3f} [{low:.3f}, {high:.3f}]", ratio])
-    header = (
-        "median",
-        "here: mean over networks [95 % interval]",
-        "public Tor [quartiles]",
-        "here / public Tor",
-    )
+    here_text = "here: mean over networks [95 % interval]"
+    header = ("median", here_text, "public Tor [quartiles]", "here / public Tor")
     note = (
         "Here: perf clients and circuits in runs of the baseline; a dash where there are none, or where half"
         f" of the downloads never completed. Public Tor: {public['file'][0]}, measured by OnionPerf."
@@ -98,20 +84,21 @@ def _in_summary(analysis: Analysis, public: pl.DataFrame) -> list[TextTable]:
     return [TextTable("Beside public Tor", header, rows, [note])]
 
 
-def quantities(analysis: Analysis) -> Iterator[Quantity]:
-    """What perf clients and circuits have in the baseline, a number for each network."""
+def quantities(analysis: Analysis) -> Iterator[tuple[str, str, str, pl.Series]]:
+    """What perf clients and circuits have in the baseline: what it is, the measure of public Tor, the kind of
+    perf client, and a number for each network."""
     perf = analysis.once(perf_analysis)
-    medians = None if perf is None else at_levels(perf.once(quantiles_of_runs), analysis.baseline)
+    assert perf is not None, "a plan without perf clients has no such table"
+    medians = at_levels(perf.once(quantiles_of_runs), analysis.baseline)
     times = {measure: f"request to {byte}" for measure, byte in TIMES_FROM_REQUEST.items()}
     for measure, what in {**times, "ttlb": "opening to last byte"}.items():
         for kind in PERF_KINDS:
-            own = None if medians is None else at_levels(medians, {"metric": measure, "kind": kind})
-            name = f"{what} of {KIND_NAMES[kind]}, s"
-            yield name, measure, kind, None if own is None else own["median_s"]
+            own = at_levels(medians, {"metric": measure, "kind": kind})
+            yield f"{what} of {KIND_NAMES[kind]}, s", measure, kind, own["median_s"]
 
-    def measured(name: str, group: str) -> pl.Series | None:
+    def measured(name: str, group: str) -> pl.Series:
         runs = analysis.once(numbers_of_runs).get((name, group))
-        return None if runs is None else at_levels(runs, analysis.baseline)["value"]
+        return pl.Series(dtype=pl.Float64) if runs is None else at_levels(runs, analysis.baseline)["value"]
 
     built = measured("build_time_median", ALL)
     yield "circuit build time, s", "circuit_build_time", PERF_KINDS[0], built

@@ -1,7 +1,7 @@
 """Queues in relays over time.
 
-In: the relays of a plan. Out: queues.csv: the longest circuit queues of each second at the median
-relay and at the relay of the ninth decile, mean over networks with band.
+In: the relays of a plan. Out: queues.csv: the longest circuit queues of each second at the median relay and
+at that of the ninth decile, means over networks with bands.
 
 The maximum within a second is taken, not the value at its end: a relay that refills once a second is always
 seen at the same phase there.
@@ -29,11 +29,7 @@ MEAN_OVER_S = 5
 def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequence[Mapping[str, object]]:
     """The columns of :data:`QUEUES`. Bands are pointwise 95 % t-intervals, not below 0; null for one network.
     Where the engine cannot see the queues there is no row."""
-    frames = [
-        over_networks(rows, list(knobs), list(QUEUE_QUANTILES))
-        for _, rows in queues_of_runs(relays, knobs).group_by(list(knobs), maintain_order=True)
-    ]
-    return pl.concat(frames) if frames else []
+    return over_networks(queues_of_runs(relays, knobs), list(knobs), list(QUEUE_QUANTILES))
 
 
 def queues_of_runs(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
@@ -65,9 +61,17 @@ QUEUES = Statistic(
 )
 
 
-def over_networks(rows: pl.DataFrame, knobs: list[str], names: Sequence[str]) -> pl.DataFrame:
-    """The columns ``names`` of one variant, by seed and second, as means over networks with bands at each
-    second, not below 0."""
+def over_networks(
+    rows: pl.DataFrame, knobs: list[str], names: Sequence[str]
+) -> pl.DataFrame | Sequence[Mapping[str, object]]:
+    """The columns ``names`` of each variant, by seed and second, as means over networks with bands at each
+    second, not below 0; nothing without ``rows``."""
+    variants = rows.group_by(knobs, maintain_order=True)
+    frames = [_of_variant(rows_of_variant, knobs, names) for _, rows_of_variant in variants]
+    return pl.concat(frames) if frames else []
+
+
+def _of_variant(rows: pl.DataFrame, knobs: list[str], names: Sequence[str]) -> pl.DataFrame:
     seconds = rows.select(*knobs, "second").unique(maintain_order=True).sort("second")
     columns = []
     for name in names:

@@ -15,7 +15,6 @@ from torsweep.home import find
 from torsweep.runsets.public_tor import USUAL_PUBLIC_TOR
 from torsweep.stats.likeness import _in_summary, public_quantiles
 from torsweep.stats.measures.summary import numbers_of_runs
-from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.stats.streams.perf import perf_analysis
 
@@ -38,11 +37,9 @@ MEASURES = {
 }
 
 
-def _beside(public: pl.DataFrame, perf: pl.DataFrame | None = PERF) -> dict[str, list[str]]:
+def _beside(public: pl.DataFrame) -> dict[str, list[str]]:
     """The rows of the table by their first cells."""
-    of_perf: Analysis | None = None
-    if perf is not None:
-        of_perf = analysis_of(KNOBS, BASELINE, {quantiles_of_runs: perf})
+    of_perf = analysis_of(KNOBS, BASELINE, {quantiles_of_runs: PERF})
     analysis = analysis_of(KNOBS, BASELINE, {perf_analysis: of_perf, numbers_of_runs: MEASURES})
     (table,) = _in_summary(analysis, public)
     return {row[0]: list(row[1:]) for row in table.rows}
@@ -72,7 +69,7 @@ def test_each_quantity_that_public_tor_has_is_a_row(tmp_path: Path) -> None:
 
 
 def test_what_ships_has_the_medians_that_onionperf_measured() -> None:
-    rows = _beside(public_quantiles(find(USUAL_PUBLIC_TOR)), None)
+    rows = _beside(public_quantiles(find(USUAL_PUBLIC_TOR)))
     medians = {what: float(cells[1].partition(" ")[0]) for what, cells in rows.items()}
     assert medians["request to first byte of 50 KiB, s"] == pytest.approx(0.40, abs=0.01)
     assert medians["opening to last byte of 1 MiB, s"] == pytest.approx(3.35, abs=0.01)

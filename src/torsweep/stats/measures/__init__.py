@@ -1,6 +1,4 @@
-"""Measures of runs beside the times of downloads: one number for each run, or for each group in it.
-
-In: the tables of a plan. Out: :class:`Measure`, and rows with a column ``group``.
+"""Measures of runs beside the times of downloads.
 
 A measure takes rows of tables (seed, knobs, ``group`` and what it needs) and makes one number of those that
 share a run and a group: a kind of client, a position of relays, a role of hosts, a reason, or :data:`ALL`.
@@ -28,13 +26,12 @@ Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure.
+    """One measure: ``number`` makes the number of a run and group from ``rows``.
 
-    ``rows`` gives what it is worked out from, ``number`` makes the number of a run and group. ``topic`` and
-    ``label`` are what figures and tables call it. Variants differ by percentage points of a ``share``, and by
-    a part of the baseline of anything else. ``absent`` is the number of a run without rows of a group that
-    another run has; None: it has no number. No number is below 0 or above ``most``. One that is not ``drawn``
-    is in the table alone, or in a figure of its own, and not in that of all measures.
+    ``topic`` and ``label`` are what figures and tables call it. Variants differ by percentage points of a
+    ``share``, and by a part of the baseline of anything else. ``absent`` is the number of a run without rows
+    of a group that another run has; None: it has no number. No number is below 0 or above ``most``. One that
+    is not ``drawn`` is not in the figure of all measures.
     """
 
     name: str
@@ -78,10 +75,8 @@ def whole_and_parts(frame: pl.DataFrame, part: str) -> pl.DataFrame:
 
 
 def seconds_measured(analysis: Analysis) -> pl.Expr:
-    """How long a run was measured, in whole seconds after the warm-up, as rows by the second have it.
-
-    Of an import: all seconds of all simulations of a network, as many as the relay with most has rows.
-    """
+    """How long a run was measured, in whole seconds after the warm-up, as rows by the second have it; of an
+    import, all seconds of all simulations of a network, as many as the relay with most has rows."""
     if IMPORT in analysis.knobs:
         by, relays = by_run(analysis), analysis.tables.relays(["relay"])
         most = relays.group_by(*by, "relay").len().group_by(by).agg(pl.col("len").max())

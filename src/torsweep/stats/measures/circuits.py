@@ -1,10 +1,12 @@
-"""Measures of circuits: how long they take to build, how many fail, and what exits see of their round trips.
+"""Measures of circuits: build times, failures, and what exits see of their round trips.
 
 A circuit counts when tor launched it in the measured time and it was opened or failed before the end of the
 run. Circuits of one relay, over which tor fetches directory documents, are left out where they were opened.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import polars as pl
 
@@ -44,24 +46,20 @@ def least_round_trips(analysis: Analysis) -> pl.LazyFrame:
 
 
 _BUILDING, _TRIPS = "Circuits", "Round trips"
+_built = partial(Measure, topic=_BUILDING, unit=SECONDS, rows=ended_circuits)
+_trip = partial(Measure, topic=_TRIPS, unit=SECONDS, rows=round_trips)
 CIRCUIT_MEASURES = (
-    Measure(
+    _built(
         "build_time_median",
-        _BUILDING,
-        "build time, median",
-        SECONDS,
-        "from the launch of a circuit until it is open: median over circuits",
-        ended_circuits,
-        pl.col("build_s").median(),
+        label="build time, median",
+        meaning="from the launch of a circuit until it is open: median over circuits",
+        number=pl.col("build_s").median(),
     ),
-    Measure(
+    _built(
         "build_time_p90",
-        _BUILDING,
-        "build time, ninth decile",
-        SECONDS,
-        "from the launch of a circuit until it is open: ninth decile over circuits",
-        ended_circuits,
-        pl.col("build_s").quantile(0.9, "linear"),
+        label="build time, ninth decile",
+        meaning="from the launch of a circuit until it is open: ninth decile over circuits",
+        number=pl.col("build_s").quantile(0.9, "linear"),
     ),
     Measure(
         "circuit_failures",
@@ -83,24 +81,20 @@ CIRCUIT_MEASURES = (
         absent=0.0,
         drawn=False,
     ),
-    Measure(
+    _trip(
         "round_trip_median",
-        _TRIPS,
-        "at the exit, median",
-        SECONDS,
-        "smoothed round trip of a circuit, each time that its exit worked out a window after slow"
-        " start: median",
-        round_trips,
-        pl.col("round_trip_s").median(),
+        label="at the exit, median",
+        meaning=(
+            "smoothed round trip of a circuit, each time that its exit worked out a window after slow start:"
+            " median"
+        ),
+        number=pl.col("round_trip_s").median(),
     ),
-    Measure(
+    _trip(
         "round_trip_p90",
-        _TRIPS,
-        "at the exit, ninth decile",
-        SECONDS,
-        "smoothed round trip of a circuit, at the same moments: ninth decile",
-        round_trips,
-        pl.col("round_trip_s").quantile(0.9, "linear"),
+        label="at the exit, ninth decile",
+        meaning="smoothed round trip of a circuit, at the same moments: ninth decile",
+        number=pl.col("round_trip_s").quantile(0.9, "linear"),
     ),
     Measure(
         "least_round_trip_median",

@@ -1,9 +1,8 @@
 """How measures are spread within a run: curves over networks.
 
 In: the rows that measures are worked out from. Out: distributions.csv: quantiles of each run, as means over
-networks with pointwise bands, taken of logarithms where the axis of a figure is logarithmic, as those of
-times are (:mod:`torsweep.stats.streams.curves`). What was not recorded has no rows. Circuits that failed and
-downloads that are not complete have no build time and no goodput: measures.csv has their shares.
+networks with pointwise bands, taken of logarithms where the axis of a figure is logarithmic. Circuits that
+failed and downloads that are not complete have no build time and no goodput: measures.csv has their shares.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ SPREAD_PROBABILITIES = (np.arange(200) + 0.5) / 200
 
 @dataclass(frozen=True)
 class Distribution:
-    """What is spread: ``column`` of ``rows``, each of which is a ``thing``.
-
-    Only the whole is drawn where a measure is parted by position (``whole``).
-    """
+    """What is spread: ``column`` of ``rows``, each of which is a ``thing``; of ``whole`` only the group of
+    all."""
 
     name: str
     label: str

@@ -6,6 +6,7 @@ Goodput counts payload. A download whose share came in the same microsecond as i
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
@@ -68,11 +69,9 @@ def clients(analysis: Analysis) -> pl.DataFrame:
 
 def progress_of_clients(analysis: Analysis) -> pl.DataFrame:
     """Every client, by kind: whether it got no byte in the last minute (``stalled``), and none in the whole
-    measured time (``starved``); null where the engine does not say.
-
-    A client that had no download under way in that time was done, and got nothing because it wanted nothing.
-    One that began none in the whole run counts.
-    """
+    measured time (``starved``); null where the engine does not say. A client that had no download under way
+    in that time was done, and got nothing because it wanted nothing; one that began none in the whole run
+    counts."""
     provenance = analysis.provenance
     end_us, warm_up_us = provenance.duration_ns // 1000, provenance.warm_up_ns // 1000
 
@@ -89,11 +88,9 @@ def progress_of_clients(analysis: Analysis) -> pl.DataFrame:
 
 
 def errors(analysis: Analysis) -> pl.DataFrame:
-    """Downloads that ended in an error, ``stage`` and ``reason`` of it, and ``of``, how many the run has.
-
-    A download fails before its stream is open (``circuit``) or after it (``stream``), or its time is over
-    (``timeout``).
-    """
+    """Downloads that ended in an error, ``stage`` and ``reason`` of it, and ``of``, how many the run has. A
+    download fails before its stream is open (``circuit``) or after it (``stream``), or its time is over
+    (``timeout``)."""
     frame = analysis.once(downloads).with_columns(of=pl.len().over(by_run(analysis)))
     opened = pl.col("socks_reply_us").is_not_null()
     late = pl.col("outcome") == "timeout"
@@ -115,10 +112,8 @@ def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
 
 
 def received(analysis: Analysis) -> pl.DataFrame:
-    """The rate that clients received, ``mib_per_s``, for each second: of all clients and by kind.
-
-    A kind that received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow.
-    """
+    """The rate that clients received, ``mib_per_s``, for each second: of all clients and by kind. A kind that
+    received nothing has a row with 0, but in runs that say nothing of any: Arti under Shadow."""
     frame = replace(analysis.tables, kinds=(*MEASURED_KINDS, MARKOV)).received(["kind", "bytes_got"])
     pairs = frame.select(by_run(analysis)).unique().join(frame.select("kind").unique(), how="cross")
     frame = pl.concat([frame, pairs.with_columns(bytes_got=0)], how="diagonal_relaxed")
@@ -134,34 +129,42 @@ def _share_of_clients(column: str) -> pl.Expr:
 FAILED = pl.col("outcome").is_in(["failed", "timeout"])
 _JAIN = pl.col("goodput").sum().pow(2) / (pl.len() * pl.col("goodput").pow(2).sum())
 _GOODPUT, _ERRORS, _FAIRNESS, PROGRESS_TOPIC = "Goodput", "Errors", "Fairness", "Clients without progress"
+_goodput = partial(Measure, topic=_GOODPUT, unit="KiB/s", rows=downloads)
+_no_progress = partial(Measure, topic=PROGRESS_TOPIC, unit=SHARE, rows=progress_of_clients, drawn=False)
+_errors_by = partial(
+    Measure,
+    topic=_ERRORS,
+    label="share of downloads",
+    unit=SHARE,
+    number=pl.len() / pl.col("of").first(),
+    absent=0.0,
+    drawn=False,
+)
+_fairness = partial(Measure, topic=_FAIRNESS, unit="1", rows=clients)
 DOWNLOAD_MEASURES = (
-    Measure(
+    _goodput(
         "goodput_median",
-        _GOODPUT,
-        "of a download, median",
-        "KiB/s",
-        "payload over the time from the first byte to the last: median over complete downloads",
-        downloads,
-        pl.col("whole").median(),
+        label="of a download, median",
+        meaning="payload over the time from the first byte to the last: median over complete downloads",
+        number=pl.col("whole").median(),
     ),
-    Measure(
+    _goodput(
         "goodput_last_half_median",
-        _GOODPUT,
-        "of its last half, median",
-        "KiB/s",
-        "payload over time, from half of the payload to the last byte: median over complete downloads",
-        downloads,
-        pl.col("last_half").median(),
+        label="of its last half, median",
+        meaning=(
+            "payload over time, from half of the payload to the last byte: median over complete downloads"
+        ),
+        number=pl.col("last_half").median(),
         drawn=False,
     ),
-    Measure(
+    _goodput(
         "goodput_last_fifth_median",
-        _GOODPUT,
-        "of its last fifth, median",
-        "KiB/s",
-        "payload over time, from four fifths of the payload to the last byte: median over complete downloads",
-        downloads,
-        pl.col("last_fifth").median(),
+        label="of its last fifth, median",
+        meaning=(
+            "payload over time, from four fifths of the payload to the last byte: median over complete"
+            " downloads"
+        ),
+        number=pl.col("last_fifth").median(),
     ),
     Measure(
         "goodput_total",
@@ -172,27 +175,23 @@ DOWNLOAD_MEASURES = (
         received,
         pl.col("mib_per_s").sum(),
     ),
-    Measure(
+    _no_progress(
         "clients_stalled",
-        PROGRESS_TOPIC,
-        "no byte in the last minute",
-        SHARE,
-        "clients that got no payload in the last minute of the run, although they had a download under way"
-        " or never began one, of all",
-        progress_of_clients,
-        _share_of_clients("stalled"),
-        drawn=False,
+        label="no byte in the last minute",
+        meaning=(
+            "clients that got no payload in the last minute of the run, although they had a download under"
+            " way or never began one, of all"
+        ),
+        number=_share_of_clients("stalled"),
     ),
-    Measure(
+    _no_progress(
         "clients_without_progress",
-        PROGRESS_TOPIC,
-        "no byte in the measured time",
-        SHARE,
-        "clients that got no payload in the whole measured time, although they had a download under way or"
-        " never began one, of all",
-        progress_of_clients,
-        _share_of_clients("starved"),
-        drawn=False,
+        label="no byte in the measured time",
+        meaning=(
+            "clients that got no payload in the whole measured time, although they had a download under way"
+            " or never began one, of all"
+        ),
+        number=_share_of_clients("starved"),
     ),
     Measure(
         "download_errors",
@@ -203,47 +202,33 @@ DOWNLOAD_MEASURES = (
         downloads,
         FAILED.mean(),
     ),
-    Measure(
+    _errors_by(
         "download_errors_by_stage",
-        _ERRORS,
-        "share of downloads",
-        SHARE,
-        "errors of all kinds together, by stage: before the stream was open (circuit), after it (stream),"
-        " or by the time limit (timeout)",
-        errors_by_stage,
-        pl.len() / pl.col("of").first(),
-        absent=0.0,
-        drawn=False,
+        meaning=(
+            "errors of all kinds together, by stage: before the stream was open (circuit), after it (stream),"
+            " or by the time limit (timeout)"
+        ),
+        rows=errors_by_stage,
     ),
-    Measure(
+    _errors_by(
         "download_errors_by_reason",
-        _ERRORS,
-        "share of downloads",
-        SHARE,
-        "share with an error, by stage and reason, in the engine's words",
-        errors_by_reason,
-        pl.len() / pl.col("of").first(),
-        absent=0.0,
-        drawn=False,
+        meaning="share with an error, by stage and reason, in the engine's words",
+        rows=errors_by_reason,
     ),
-    Measure(
+    _fairness(
         "jain_index",
-        _FAIRNESS,
-        "Jain's index",
-        "1",
-        "of the clients' goodputs, what each received over the sum of its downloads' times: 1 when all"
-        " are alike, 1/n when one of n has everything",
-        clients,
-        _JAIN,
+        label="Jain's index",
+        meaning=(
+            "of the clients' goodputs, what each received over the sum of its downloads' times: 1 when all"
+            " are alike, 1/n when one of n has everything"
+        ),
+        number=_JAIN,
         most=1.0,
     ),
-    Measure(
+    _fairness(
         "decile_ratio",
-        _FAIRNESS,
-        "ninth over first decile",
-        "1",
-        "of the clients' goodputs: how many times as fast a fast client is as a slow one",
-        clients,
-        pl.col("goodput").quantile(0.9, "linear") / pl.col("goodput").quantile(0.1, "linear"),
+        label="ninth over first decile",
+        meaning="of the clients' goodputs: how many times as fast a fast client is as a slow one",
+        number=pl.col("goodput").quantile(0.9, "linear") / pl.col("goodput").quantile(0.1, "linear"),
     ),
 )

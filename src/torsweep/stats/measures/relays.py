@@ -7,6 +7,7 @@ seconds, means over networks with a band; without rows where windows are fixed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -29,10 +30,8 @@ from torsweep.stats.statistic import KNOB_COLUMNS, Analysis, Statistic, counts, 
 
 
 def relay_seconds(analysis: Analysis) -> pl.DataFrame:
-    """Every relay and second: what it wrote, and what waits in it at the second's end.
-
-    ``mib_per_s`` is its part in the traffic of the measured time.
-    """
+    """Every relay and second: what it wrote, ``mib_per_s`` as a part of the measured time, and what waits in
+    it at the second's end."""
     frame = analysis.tables.relays(["relay", "bytes_out", "queued_cells", "outbuf_bytes"])
     return in_group(frame.with_columns(mib_per_s=pl.col("bytes_out") / MIB / seconds_measured(analysis)))
 
@@ -80,35 +79,34 @@ def sent(analysis: Analysis) -> pl.DataFrame:
 
 
 _LOAD, _WIRE, _WAITING, _COSTS = "Relays", "Wire", "Waiting", "Costs"
+_utilisation = partial(Measure, topic=_LOAD, unit=SHARE, rows=utilisations)
+_for_a_client_byte = partial(Measure, topic=_WIRE, unit="1", rows=sent)
+_waiting = partial(Measure, topic=_WAITING, rows=relay_seconds)
+_cost = partial(Measure, topic=_COSTS, rows=processes)
 RELAY_MEASURES = (
-    Measure(
+    _utilisation(
         "utilisation_total",
-        _LOAD,
-        "utilisation, all together",
-        SHARE,
-        "bytes that relays wrote together over the most that their links, and buckets that are full at first,"
-        " let them write in the measured time",
-        utilisations,
-        pl.col("bytes_out").sum() / pl.col("most_bytes").sum(),
+        label="utilisation, all together",
+        meaning=(
+            "bytes that relays wrote together over the most that their links, and buckets that are full at"
+            " first, let them write in the measured time"
+        ),
+        number=pl.col("bytes_out").sum() / pl.col("most_bytes").sum(),
     ),
-    Measure(
+    _utilisation(
         "utilisation_mean",
-        _LOAD,
-        "utilisation, mean",
-        SHARE,
-        "bytes that a relay wrote over the most that its link, and its bucket that is full at first, let it"
-        " write in the measured time: mean over relays",
-        utilisations,
-        pl.col("utilisation").mean(),
+        label="utilisation, mean",
+        meaning=(
+            "bytes that a relay wrote over the most that its link, and its bucket that is full at first, let"
+            " it write in the measured time: mean over relays"
+        ),
+        number=pl.col("utilisation").mean(),
     ),
-    Measure(
+    _utilisation(
         "utilisation_p90",
-        _LOAD,
-        "utilisation, ninth decile",
-        SHARE,
-        "utilisation of a relay: ninth decile over relays",
-        utilisations,
-        pl.col("utilisation").quantile(0.9, "linear"),
+        label="utilisation, ninth decile",
+        meaning="utilisation of a relay: ninth decile over relays",
+        number=pl.col("utilisation").quantile(0.9, "linear"),
     ),
     Measure(
         "relay_traffic",
@@ -128,98 +126,86 @@ RELAY_MEASURES = (
         carried,
         pl.col("bytes_out").sum() / pl.col("got").sum(),
     ),
-    Measure(
+    _for_a_client_byte(
         "wire_packets_per_client_kib",
-        _WIRE,
-        "packets for a client's KiB",
-        "1",
-        "packets that all hosts sent over the payload that clients received, in KiB",
-        sent,
-        pl.col("packets").sum() / (pl.col("got").sum() / KIB),
+        label="packets for a client's KiB",
+        meaning="packets that all hosts sent over the payload that clients received, in KiB",
+        number=pl.col("packets").sum() / (pl.col("got").sum() / KIB),
     ),
-    Measure(
+    _for_a_client_byte(
         "wire_bytes_per_client_byte",
-        _WIRE,
-        "bytes for a client's byte",
-        "1",
-        "bytes of these packets, with headers of IP and TCP, over the payload that clients received",
-        sent,
-        pl.col("bytes").sum() / pl.col("got").sum(),
+        label="bytes for a client's byte",
+        meaning="bytes of these packets, with headers of IP and TCP, over the payload that clients received",
+        number=pl.col("bytes").sum() / pl.col("got").sum(),
     ),
-    Measure(
+    _waiting(
         "queued_cells_median",
-        _WAITING,
-        "cells in queues, median",
-        "cells",
-        "cells in the circuit queues of a relay at the end of a second: median over relays and seconds",
-        relay_seconds,
-        pl.col("queued_cells").median(),
+        label="cells in queues, median",
+        meaning=(
+            "cells in the circuit queues of a relay at the end of a second: median over relays and seconds"
+        ),
+        number=pl.col("queued_cells").median(),
+        unit="cells",
     ),
-    Measure(
+    _waiting(
         "queued_cells_p90",
-        _WAITING,
-        "cells in queues, ninth decile",
-        "cells",
-        "cells in the circuit queues of a relay at the end of a second: ninth decile over relays and seconds",
-        relay_seconds,
-        pl.col("queued_cells").quantile(0.9, "linear"),
+        label="cells in queues, ninth decile",
+        meaning=(
+            "cells in the circuit queues of a relay at the end of a second: ninth decile over relays and"
+            " seconds"
+        ),
+        number=pl.col("queued_cells").quantile(0.9, "linear"),
+        unit="cells",
     ),
-    Measure(
+    _waiting(
         "output_buffers_median",
-        _WAITING,
-        "output buffers, median",
-        "KiB",
-        "bytes in the output buffers of a relay at the end of a second: median over relays and seconds",
-        relay_seconds,
-        pl.col("outbuf_bytes").median() / KIB,
+        label="output buffers, median",
+        meaning=(
+            "bytes in the output buffers of a relay at the end of a second: median over relays and seconds"
+        ),
+        number=pl.col("outbuf_bytes").median() / KIB,
+        unit="KiB",
         drawn=False,
     ),
-    Measure(
+    _waiting(
         "output_buffers_p90",
-        _WAITING,
-        "output buffers, ninth decile",
-        "KiB",
-        "bytes in the output buffers of a relay at the end of a second: ninth decile over relays and seconds",
-        relay_seconds,
-        pl.col("outbuf_bytes").quantile(0.9, "linear") / KIB,
+        label="output buffers, ninth decile",
+        meaning=(
+            "bytes in the output buffers of a relay at the end of a second: ninth decile over relays and"
+            " seconds"
+        ),
+        number=pl.col("outbuf_bytes").quantile(0.9, "linear") / KIB,
+        unit="KiB",
     ),
-    Measure(
+    _cost(
         "processor_time_total",
-        _COSTS,
-        "processor time, all processes",
-        SECONDS,
-        "processor time of tor's processes of a role over the whole run: sum",
-        processes,
-        pl.col("cpu_s").sum(),
+        label="processor time, all processes",
+        meaning="processor time of tor's processes of a role over the whole run: sum",
+        number=pl.col("cpu_s").sum(),
+        unit=SECONDS,
         drawn=False,
     ),
-    Measure(
+    _cost(
         "processor_time_mean",
-        _COSTS,
-        "processor time, a process",
-        SECONDS,
-        "processor time of tor's processes of a role over the whole run: mean over processes",
-        processes,
-        pl.col("cpu_s").mean(),
+        label="processor time, a process",
+        meaning="processor time of tor's processes of a role over the whole run: mean over processes",
+        number=pl.col("cpu_s").mean(),
+        unit=SECONDS,
     ),
-    Measure(
+    _cost(
         "peak_memory_total",
-        _COSTS,
-        "peak memory, all processes",
-        "MiB",
-        "the most memory that each of tor's processes of a role had resident: sum",
-        processes,
-        pl.col("memory_mib").sum(),
+        label="peak memory, all processes",
+        meaning="the most memory that each of tor's processes of a role had resident: sum",
+        number=pl.col("memory_mib").sum(),
+        unit="MiB",
         drawn=False,
     ),
-    Measure(
+    _cost(
         "peak_memory_mean",
-        _COSTS,
-        "peak memory, a process",
-        "MiB",
-        "the most memory that each of tor's processes of a role had resident: mean over processes",
-        processes,
-        pl.col("memory_mib").mean(),
+        label="peak memory, a process",
+        meaning="the most memory that each of tor's processes of a role had resident: mean over processes",
+        number=pl.col("memory_mib").mean(),
+        unit="MiB",
     ),
     Measure(
         "start_median",
@@ -247,9 +233,8 @@ WINDOW_NUMBERS = {
 
 def windows(analysis: Analysis) -> pl.DataFrame | Sequence[Mapping[str, object]]:
     """The columns of :data:`WINDOWS`."""
-    knobs = analysis.knobs
     second = pl.col("time_us") // (SECONDS_PER_WINDOW * 1_000_000) * SECONDS_PER_WINDOW
-    by = [*knobs, "seed", "second"]
+    by = [*analysis.knobs, "seed", "second"]
     of_slots = (
         analysis.once(round_trips)
         .with_columns(second=second)
@@ -258,11 +243,7 @@ def windows(analysis: Analysis) -> pl.DataFrame | Sequence[Mapping[str, object]]
         .sort(by)
         .collect()
     )
-    frames = [
-        over_networks(rows, knobs, list(WINDOW_NUMBERS))
-        for _, rows in of_slots.group_by(knobs, maintain_order=True)
-    ]
-    return pl.concat(frames) if frames else []
+    return over_networks(of_slots, analysis.knobs, list(WINDOW_NUMBERS))
 
 
 def _columns() -> dict[str, tuple[type[pl.DataType], str]]:

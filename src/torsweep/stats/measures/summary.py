@@ -1,10 +1,9 @@
 """All measures over networks, and how variants differ in them.
 
 In: :func:`measures_of`. Out: measures.csv, a row for each measure, group and variant;
-measure_differences.csv, each variant against the baseline, paired by network as times are
-(:mod:`torsweep.stats.streams.differences`): of a share the difference in percentage points, of anything else
-the relative change, whose mean and interval are those of logarithms. A measure that no run recorded has no
-rows. Measures by continent are of web clients, where the table of latency says where its places are.
+measure_differences.csv, each variant against the baseline, paired by network: of a share the difference in
+percentage points, of anything else the relative change, whose mean and interval are those of logarithms. A
+measure that no run recorded has no rows.
 """
 
 from __future__ import annotations
@@ -20,11 +19,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.runsets.plan_tables import at_levels
-from torsweep.stats.inference.intervals import (
-    exponential,
-    log_interval,
-    t_interval,
-)
+from torsweep.stats.inference.intervals import exponential, log_interval, t_interval
 from torsweep.stats.listing import by_name, values
 from torsweep.stats.measures import ALL, GROUP, SECONDS, Measure, by_run, in_group, ordered
 from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
@@ -172,12 +167,8 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
         else exponential(one)
         for one in intervals
     )
-    return {
-        "networks": pair.networks,
-        "baseline": t_interval(pair.reference_s).mean,
-        "variant": t_interval(pair.variant_s).mean,
-        **bounds_of("change", each, together),
-    }
+    means = {"baseline": t_interval(pair.reference_s).mean, "variant": t_interval(pair.variant_s).mean}
+    return {"networks": pair.networks, **means, **bounds_of("change", each, together)}
 
 
 def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
@@ -195,15 +186,9 @@ def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[Tex
         return _change_text(bounds, " points" if measure.share else " %", 1 if measure.share else 100)
 
     others = [variant for _, compared in analysis.compared() for variant in compared]
-    bounds = (
-        TOO_FEW
-        if analysis.few
-        else "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
-    )
-    title, note = (
-        "Measures against the baseline, paired by network",
-        f"{bounds} Points are percentage points.",
-    )
+    bounds = "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
+    note = f"{TOO_FEW if analysis.few else bounds} Points are percentage points."
+    title = "Measures against the baseline, paired by network"
     return _by_measure(title, analysis, frame, others, entry, [note])
 
 

@@ -2,12 +2,11 @@
 
 In: the downloads of a plan with several sources. Out: distances.csv, a row for each run and the one that it
 is compared with: every source with the first one, the reference; a repeat, with the run that it repeats,
-which is what chance alone makes. medians.csv has the quantiles of each.
+which is what chance alone makes.
 
-The curves are cumulative incidences (:mod:`torsweep.stats.streams.incidence`), so that failed downloads lower
-them and unfinished ones count as long as they were seen. The distance is that of Kolmogorov and Smirnov
-between such curves, up to the time at which the first of the two can no longer be known: where the longest
-download of a run was cut off by its end, nothing is known beyond.
+The distance is that of Kolmogorov and Smirnov between cumulative incidences
+(:mod:`torsweep.stats.streams.incidence`), up to the time at which the first of the two can no longer be
+known: where the longest download of a run was cut off by its end, nothing is known beyond.
 """
 
 from __future__ import annotations
@@ -52,37 +51,35 @@ def distance(streams: pl.DataFrame, metric: Metric, source: str, against: str) -
     was complete by then), at ``at_s``; all NaN where neither has a completion while both are known.
     ``p50_ratio`` is that of the medians. None where either has no download.
     """
-    rows = downloads(streams, metric, [SOURCE])
-    names = rows.keys[SOURCE].cast(pl.String).to_list()
-    counted = np.bincount(rows.groups, minlength=len(names))
-    if not all(name in names and counted[names.index(name)] for name in (source, against)):
+    sides = [
+        downloads(streams.filter(pl.col(SOURCE) == name), metric, [SOURCE]) for name in (source, against)
+    ]
+    if not all(len(side.times_s) for side in sides):
         return None
-    own, other = names.index(source), names.index(against)
-    incidence = rows.incidence()
-    known_s = min(_known_until_s(rows, group) for group in (own, other))
-    steps = [incidence.times[incidence.bounds[group] : incidence.bounds[group + 1]] for group in (own, other)]
+    curves = [side.incidence() for side in sides]
     # Both are step functions: the greatest gap is at a step.
-    times = np.union1d(*steps)
-    times = times[times <= known_s]
-    shares, medians = incidence.at(times), incidence.quantiles(np.array([0.5]))[:, 0]
+    times = np.union1d(*(curve.times for curve in curves))
+    times = times[times <= min(map(_known_until_s, sides))]
     gap = at_s = np.nan
     if len(times):
-        apart = np.round(shares[own] - shares[other], _DECIMALS)
+        own, other = (curve.at(times)[0] for curve in curves)
+        apart = np.round(own - other, _DECIMALS)
         widest = int(np.argmax(np.abs(apart)))
         gap, at_s = float(apart[widest]), float(times[widest])
+    median, other_median = (curve.quantiles(np.array([0.5]))[0, 0] for curve in curves)
     return {
-        "downloads": int(counted[own]),
-        "against_downloads": int(counted[other]),
+        "downloads": len(sides[0].times_s),
+        "against_downloads": len(sides[1].times_s),
         **{"ks": abs(gap), "gap": gap, "at_s": at_s},
-        "p50_ratio": float(medians[own] / medians[other]),
+        "p50_ratio": float(median / other_median),
     }
 
 
-def _known_until_s(rows: Downloads, group: int) -> float:
-    """The time up to which the curve of ``group`` is known; infinite where its longest download ended."""
-    times, events = (each[rows.groups == group] for each in (rows.times_s, rows.events))
-    cut_off = (events[times == times.max()] == CENSORED).any()
-    return float(times.max()) if cut_off else np.inf
+def _known_until_s(rows: Downloads) -> float:
+    """The time up to which a curve is known; infinite where its longest download ended."""
+    longest = rows.times_s.max()
+    cut_off = (rows.events[rows.times_s == longest] == CENSORED).any()
+    return float(longest) if cut_off else np.inf
 
 
 def distances(analysis: Analysis) -> list[dict[str, object]] | None:
