@@ -37,11 +37,8 @@ _Side = Mapping[_Key, Sequence[_Had]]
 
 def what_arrived(analysis: Analysis) -> list[dict[str, Any]]:
     """The columns of :data:`ARRIVED`: a row for each role and setting of tors that a variant changes from the
-    baseline.
-
-    No rows where no setting of tor changes, as between two runs of the same tor; and none for runs of the
-    model, imports, and tables of earlier versions, whose settings are not known.
-    """
+    baseline; none for runs of the model, imports, and tables of earlier versions, whose settings are not
+    known."""
     sides = analysis.once(_sides)
     rows = []
     for reference, variants in analysis.compared():

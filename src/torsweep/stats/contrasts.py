@@ -1,12 +1,10 @@
 """Contrasts: two variants that differ in one knob, under each source of a plan, or in a plan of two knobs.
 
-In: medians of runs (:mod:`torsweep.stats.streams.medians`). Out: contrasts.csv, a row for each contrast,
-kind, metric and source.
+In: medians of runs. Out: contrasts.csv, a row for each contrast, kind, metric and source: the logarithm of
+the ratio of the medians within each network, averaged over the networks that ran both, with a t-interval.
 
-A contrast is the logarithm of the ratio of the medians of two variants within each network, averaged over the
-networks that ran both, with a t-interval. On that scale half and double are equally far from equal, and one
-slow network does not outweigh the others. Of several sources, every pair of variants that differ in one knob
-is compared; of one engine, within each level of the other knobs, those with the baseline's level.
+Of several sources, every pair of variants that differ in one knob is compared; of one engine, within each
+level of the other knobs, those with the baseline's level.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """What an experiment can name, shared or its own: measures, statistics, tests of claims, figures.
 
-Shared are those of the modules below :mod:`torsweep.stats` and ``plotting``. An experiment's own are in the
+Shared are those of the modules below :mod:`torsweep.stats` and ``plotting``; an experiment's own are in the
 modules beside its experiment.yaml, in the working directory or the checkout. One that stands at the top level
-of a module, alone or in a tuple, is found by its type; nothing else lists them. A module may import from
-another experiment's folder: ``from experiments.starvation.fairness import FAIRNESS``.
+of a module, alone or in a tuple, is found by its type. A module may import from another experiment's folder:
+``from experiments.starvation.fairness import FAIRNESS``.
 
-In: the name of an experiment; "" for what is shared alone. Out: the values in modules. A mistake in a module
-beside an experiment.yaml is told with its file and line.
+In: the name of an experiment; "" for what is shared alone. Out: the values in modules.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What a statistic is, and which there are.
+"""What a statistic is, and which there are (:mod:`torsweep.stats.listing` finds them).
 
-A statistic is one CSV file of a summary: its columns, how it is worked out from the tables of a plan, and how
-it reads in summary.md. :mod:`torsweep.stats.listing` finds them.
-
-In: an :class:`Analysis`, which is what statistics and claims are worked out from. Out: frames.
+In: an :class:`Analysis`, which is what statistics and claims are worked out from. Out: frames, each of which
+is one CSV file of a summary.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import polars as pl
 
@@ -64,8 +62,7 @@ class Analysis:
         """The result of ``work`` on this analysis, computed once and then kept."""
         if work not in self.known:
             self.known[work] = work(self)
-        value: T = self.known[work]
-        return value
+        return cast(T, self.known[work])
 
     @property
     def provenance(self) -> Provenance:
@@ -129,13 +126,11 @@ def _parts(analysis: Analysis) -> Mapping[str, Analysis]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """One file of a summary.
+    """One file of a summary, in the order of ``rank``.
 
-    ``name`` is that of the file without ``.csv``; ``meaning`` says what a row is. ``compute`` gives the rows,
-    as a frame or as mappings; None where a plan has nothing of the kind, and no file then. ``rests_on`` is
-    what runs have to record for it, or the dimension that the plan has to have. ``in_summary`` gives the
-    tables of summary.md and of the page that the frame is shown in; the statistics of a summary are in the
-    order of ``rank``.
+    ``name`` is that of the file without ``.csv``; ``meaning`` says what a row is. ``compute`` gives the rows;
+    None, and no file, where a plan has nothing of the kind. ``rests_on`` is what runs have to record for it,
+    or the dimension that the plan has to have. ``in_summary`` gives the tables that show the frame.
     """
 
     name: str
@@ -176,10 +171,8 @@ class Statistic:
         return frame.select(list(schema)).cast(schema).with_columns(pl.col(pl.Float64).fill_nan(None))
 
     def read(self, folder: Path, knobs: Iterable[str] = ()) -> pl.DataFrame:
-        """The rows in a folder of summaries, which has a column for each of ``knobs``, too.
-
-        Raises InputError when the file is missing, has no rows, lacks a column or has something else in it.
-        """
+        """The rows in a folder of summaries, which has a column for each of ``knobs``, too; InputError when
+        the file is missing, has no rows, lacks a column or has something else in it."""
         file = folder / self.file
         frame = read_csv(file, texts=None, missing=NO_SUMMARIES)
         if frame.is_empty():
@@ -240,17 +233,10 @@ PLAN_FILE = "plan.json"
 """The manifest: what the tables were collected from, the baseline, and the checksums of the other files."""
 
 CLAIMS_FILE = "claims.json"
-"""The verdict on each claim."""
-
-SUMMARY_TEXT = "summary.md"
-"""All of it to read."""
-
-SUMMARY_TABLES = "summary.json"
-"""The paragraphs and tables of the same text, for the page."""
+SUMMARY_TEXT, SUMMARY_TABLES = "summary.md", "summary.json"
+"""All of it to read, and the same for the page."""
 
 NO_SUMMARIES = "no such file: no summary is there"
-
-
 BASELINE, NAMES = "baseline", "names"
 """What the manifest says beside where the tables come from: a level of each knob, and names of levels."""
 

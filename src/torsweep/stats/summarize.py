@@ -1,9 +1,9 @@
 """The summary of a plan: every statistic that its runs allow, the verdicts on its claims, and a text to read.
 
-In: the tables of a plan (:mod:`torsweep.runsets.collect`) and its experiment. Out, in one folder: a CSV file
-for each :class:`~torsweep.stats.statistic.Statistic` that has rows; ``claims.json``, a verdict for each
-claim; ``summary.md``, all of it to read, and ``summary.json``, the same for the page; and ``plan.json``,
-written last: what the tables were collected from, the baseline, and the checksums of all other files.
+In: the tables of a plan and its experiment. Out, in one folder: a CSV file for each statistic that has rows;
+``claims.json``, a verdict for each claim; ``summary.md``, all of it to read, and ``summary.json``, the same
+for the page; and ``plan.json``, written last: what the tables were collected from, the baseline, and the
+checksums of all other files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 
 import polars as pl
 
@@ -54,8 +53,6 @@ from torsweep.stats.verdicts import CLAIMS, claims_file
 from torsweep.storage import with_checksums, write_text
 from torsweep.storage.folders import SUMMARIES_FOLDER, own_folder
 
-NO_LOOKS: Mapping[int, float] = MappingProxyType({})
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -79,9 +76,8 @@ class Summary:
 
 
 def analyse(tables: PlanTables, experiment: Experiment, public: Path | None = None) -> Analysis:
-    """The input of all statistics and claims of ``tables``, a plan of ``experiment``.
-
-    ``public`` is a file of public Tor that takes the place of the one that ships.
+    """The input of all statistics and claims of ``tables``, a plan of ``experiment``; ``public`` is a file of
+    public Tor in place of the one that ships.
 
     Raises InputError when the tables are of another experiment, or of other knobs than their plan has.
     """
@@ -103,17 +99,14 @@ def summarize(
     tables: PlanTables,
     experiment: Experiment,
     public: Path | None = None,
-    looks: Mapping[int, float] = NO_LOOKS,
+    looks: Mapping[int, float] | None = None,
 ) -> Summary:
-    """The summary of ``tables``, a plan of ``experiment``, beside the file ``public`` of public Tor.
-
-    ``looks`` are those at summaries of fewer networks, where the experiment keeps none itself. Raises
-    InputError as :func:`analyse` does.
-    """
+    """The summary of the plan of :func:`analyse`; ``looks`` are those at summaries of fewer networks, where
+    the experiment keeps none itself. Raises InputError as :func:`analyse` does."""
     analysis = analyse(tables, experiment, public)
     if SOURCE not in analysis.levels:
         networks = len(tables.provenance.seeds)
-        earlier = {many: share for many, share in looks.items() if many < networks}
+        earlier = {many: share for many, share in (looks or {}).items() if many < networks}
         analysis.design = Design.after(experiment.precision.looks or earlier, networks)
     return summary_of(analysis)
 
@@ -228,58 +221,48 @@ def read_shown_summary(summaries: Path) -> ShownSummary:
 def _opening(summary: Summary) -> tuple[str, ...]:
     provenance = summary.provenance
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
-    warm_up = duration_text(provenance.warm_up_ns)
-    under_way = "downloads under way then count from then on"
-    cut = f"warm-up of {warm_up} cut ({under_way}), " if provenance.warm_up_ns else ""
+    cut = ""
+    if provenance.warm_up_ns:
+        warm_up = duration_text(provenance.warm_up_ns)
+        cut = f"warm-up of {warm_up} cut (downloads under way then count from then on), "
     run = (
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
         f"{plan_networks_text(provenance)}; {cut}{measured} measured. "
         f"Baseline: {variant_words(summary.analysis.baseline)}."
     )
-    if provenance.given_networks == 1 and len(provenance.seeds) > 1:
-        over = f"{len(provenance.seeds)} seeds of one network: they say nothing about other networks."
-        intervals = f"Intervals are 95 % t-intervals over {over}"
-    elif len(provenance.seeds) == 1:
+    many = len(provenance.seeds)
+    if many == 1:
         intervals = "One network: there are no intervals, and no claim can be decided."
     else:
-        every = all(provenance.seeds_at(each) == provenance.seeds for each in provenance.variants())
-        over = f"{len(provenance.seeds)} networks" if every else "the networks of a level"
-        intervals = f"Intervals are 95 % t-intervals over {over}."
+        over = f"{many} networks."
+        if provenance.given_networks == 1:
+            over = f"{many} seeds of one network: they say nothing about other networks."
+        elif any(provenance.seeds_at(each) != provenance.seeds for each in provenance.variants()):
+            over = "the networks of a level."
+        intervals = f"Intervals are 95 % t-intervals over {over}"
     if summary.analysis.design.interim:
-        intervals += f" {_growth(summary)}"
+        taken = ", ".join(str(number) for number in summary.analysis.design.interim if number <= many)
+        intervals += (
+            f" The verdicts may be looked at while networks are added; they have been with {taken}. The "
+            "intervals of the claims allow for that, and for more looks; all other intervals are computed as "
+            "if the number of networks had been fixed."
+        )
     return run, intervals
-
-
-def _growth(summary: Summary) -> str:
-    networks = len(summary.provenance.seeds)
-    taken = ", ".join(str(number) for number in summary.analysis.design.interim if number <= networks)
-    return (
-        f"The verdicts may be looked at while networks are added; they have been with {taken}. The intervals "
-        "of the claims allow for that, and for more looks; all other intervals are computed as if the number "
-        "of networks had been fixed."
-    )
 
 
 def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]:
     provenance = tables.provenance
     if provenance.experiment != experiment.name:
-        raise InputError(
-            "is of another experiment",
-            file=tables.directory,
-            value=provenance.experiment,
-            accepted=experiment.name,
-        )
+        problem, other = "is of another experiment", provenance.experiment
+        raise InputError(problem, file=tables.directory, value=other, accepted=experiment.name)
     plan = experiment.plan(provenance.plan)
     baseline = dict(plan.baseline.levels)
     if SOURCE in provenance.knobs:
         baseline = {SOURCE: provenance.knobs[SOURCE][0], **baseline}
     if list(baseline) != list(provenance.knobs):
-        raise InputError(
-            f"has other knobs than plan {plan.name} of {experiment.name}",
-            file=tables.directory,
-            value=", ".join(provenance.knobs),
-            accepted=", ".join(baseline),
-        )
+        problem = f"has other knobs than plan {plan.name} of {experiment.name}"
+        found, accepted = ", ".join(provenance.knobs), ", ".join(baseline)
+        raise InputError(problem, file=tables.directory, value=found, accepted=accepted)
     if baseline not in provenance.variants() and SOURCE not in provenance.knobs:
         raise InputError("lacks the baseline's runs", file=tables.directory, accepted=plan.baseline.key)
     return baseline

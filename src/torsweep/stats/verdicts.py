@@ -1,7 +1,7 @@
 """Verdicts as files.
 
 In: the verdicts of a plan. Out: claims.csv, a row for each number a claim rests on; claims.json, a verdict
-for each claim, which :func:`read_claims` reads back; and their sections of summary.md.
+for each claim, which :func:`read_claims` reads back; and their table in summary.md.
 """
 
 from __future__ import annotations
@@ -135,10 +135,8 @@ def claims_file(analysis: Analysis) -> ClaimsFile:
 
 
 def read_claims(summaries: Path) -> ClaimsFile:
-    """The verdicts in the folder ``summaries``, all files of which are as they were made.
-
-    Raises InputError when the file is missing, damaged or of another version.
-    """
+    """The verdicts in the folder ``summaries``, all files of which are as they were made; InputError when the
+    file is missing, damaged or of another version."""
     read_plan(summaries)
     file = summaries / CLAIMS_FILE
     return validate(ClaimsFile, read_json(file, NO_SUMMARIES), file)

@@ -1,8 +1,7 @@
 """Claims: the findings of a report, each as a test that can contradict it.
 
-In: the ``claims`` of an experiment. Out: one class for each kind of test, which the key ``test`` names. The
-classes that several experiments use are in the modules of this package: each has the keys of its claim, and
-says how it is judged. This module has what they share.
+In: the ``claims`` of an experiment. Out: one class for each kind of test, which the key ``test`` names, with
+the keys of its claim and how it is judged. This module has what the tests share.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ Within = Annotated[str | dict[str, str] | None, BeforeValidator(_within)]
 
 
 class Claim(Section):
-    """The keys of every claim: its name, the sentence that it tests, and its knob.
+    """The keys of every claim. A test is a subclass with its own keys, a key ``test`` whose type is the
+    Literal of its name, and :meth:`questions`.
 
-    A test is a subclass with its own keys, a key ``test`` whose type is the Literal of its name, and
-    :meth:`questions`. ``rests_on`` is what the runs have to record for it. With ``any_shows``, it holds when
-    any of its comparisons shows it, each of which is read for itself; otherwise it takes all of them.
+    ``rests_on`` is what the runs have to record for it. With ``any_shows``, it holds when any of its
+    comparisons shows it, each of which is read for itself; otherwise it takes all of them.
     """
 
     rests_on: ClassVar[Record | None] = None
@@ -74,11 +73,8 @@ class Claim(Section):
 
     @abstractmethod
     def questions(self, analysis: Any, levels: Mapping[str, str]) -> list[Any]:
-        """The inquiry of the claim, with all knobs but its own at ``levels``.
-
-        ``analysis`` is a :class:`torsweep.stats.statistic.Analysis`; each
-        :class:`torsweep.stats.claims.judging.Question` has a number for each network.
-        """
+        """The :class:`~torsweep.stats.claims.judging.Question` s of the claim, with all knobs but its own at
+        ``levels``; ``analysis`` is a :class:`~torsweep.stats.statistic.Analysis`."""
 
     def aspects(self) -> Iterator[tuple[str, Self]]:
         """The claims that are judged each for itself, one for each clock and statistic, and their words."""
@@ -123,10 +119,8 @@ class ClientClaim(Claim):
     def check(self, experiment: Experiment) -> None:
         """The experiment has to have such clients."""
         if self.kind in KINDS and self.kind not in experiment.traffic.kinds:
-            accepted = ", ".join(experiment.traffic.kinds)
-            raise RefusedValue(
-                "the experiment has no such clients", key="kind", value=self.kind, accepted=accepted
-            )
+            problem, accepted = "the experiment has no such clients", ", ".join(experiment.traffic.kinds)
+            raise RefusedValue(problem, key="kind", value=self.kind, accepted=accepted)
 
 
 def claims_model(experiment: str = "") -> type[Section]:

@@ -1,9 +1,8 @@
 """A claim that clients notice a change, by several measures together: the verdict of `torsweep compare`.
 
-In: a plan with two levels of a knob. Out: questions of three kinds about a group of downloads
-(:data:`torsweep.config.traffic.GROUPS`):
+In: a plan with two levels of a knob. Out: questions of three kinds about a group of downloads:
 
-- what a download takes: how much longer the same download takes (:mod:`torsweep.stats.streams.differences`);
+- how much longer the same download takes (:mod:`torsweep.stats.streams.differences`);
 - the slow ones: the mean, in which a client that waits all the time counts with its wait, and the 90th
   percentile;
 - who gets nothing, of all clients and downloads together: the share of clients without progress in the last
@@ -14,10 +13,8 @@ median takes the place of the same download. A change is shown by each measure w
 where the intervals of all measures of a page hold together with 95 %. There is no difference where the 90 %
 interval of each measure lies within its bound (two one-sided tests: Schuirmann, Journal of Pharmacokinetics
 and Biopharmaceutics 15, 1987, 657–680; all have to pass, so that each may err in 5 %), and every network
-within three times that bound.
-
-Most of the error goes to the same download, which is what shows small changes, or to the one measure that the
-comparison is about by its key ``about``.
+within three times that bound. Most of the error goes to the same download, which is what shows small changes,
+or to the one measure that the comparison is about.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ from pydantic import Field, StrictBool
 from torsweep.config.traffic import GROUPS, MEASURED_KINDS, DownloadGroup, MeasuredKind
 from torsweep.runsets.plan_tables import IMPORT, at_levels
 from torsweep.stats.claims import ClientClaim, ClockStart
-from torsweep.stats.claims.downloads import changes, networks_of
+from torsweep.stats.claims.downloads import TimesBetween, changes, networks_of
 from torsweep.stats.claims.judging import (
     NO_DIFFERENCE,
     UNCLEAR,
@@ -125,10 +122,9 @@ def same_download_confidence(lines: int, stated: bool | None = None) -> float:
 class MeasureQuestion(Question):
     """A question about ``measure``, where no difference is within ``bound``.
 
-    ``values`` are those of ``networks``, by their seeds. ``differences_s`` are in seconds. ``counts`` are
-    those of a share on both sides (:func:`~torsweep.stats.inference.intervals.share_interval`), whose
-    differences ``values`` are. Independent samples have no ``networks``. ``identical``: both sides have the
-    same downloads, to the microsecond.
+    ``values`` are those of ``networks``, by their seeds; independent samples have none. ``counts`` are those
+    of a share on both sides, whose differences ``values`` are. ``identical``: both sides have the same
+    downloads, to the microsecond.
     """
 
     measure: str = ""
@@ -258,44 +254,43 @@ class AnyChange(ClientClaim):
         self, analysis: Analysis, levels: Levels, between: tuple[str, str]
     ) -> Iterator[MeasureQuestion]:
         downloads_of_kind = analysis.once(_GROUP_DOWNLOADS[self.kind])
-        known = {each.measure: each for each in analysis.spread if self._is_known(each, analysis)}
+        here = (analysis.provenance.engine, self.kind)
+        priors = {
+            each.measure: Prior(each.sd, each.networks)
+            for each in analysis.spread
+            if (each.engine, each.kind) == here
+        }
         sides = [{**levels, self.knob: level} for level in between]
         for statistic, metric in product(self.statistics, self.metrics):
             measure = f"{statistic}_{metric}"
-            networks, logs, seconds, reference = tuple(analysis.provenance.seeds), None, None, None
-            if downloads_of_kind is not None:
+            if downloads_of_kind is None:
+                nothing = np.full(len(analysis.provenance.seeds), np.nan)
+                found = TimesBetween(nothing, nothing, tuple(analysis.provenance.seeds))
+            else:
                 streams, runs = downloads_of_kind
                 shared = networks_of(self.knob, analysis, runs, levels, between)
                 found = changes(streams, runs, metric_at(metric, self.clock), statistic, sides, shared)
-                networks, logs = found.networks, found.logs
-                seconds, reference = found.differences_s, found.reference
-            nothing = np.full(len(networks), np.nan)
-            spread = known.get(measure)
             yield MeasureQuestion(
                 self._statement(f"{statistic} {metric}", between, levels),
-                nothing if logs is None else logs,
+                found.logs,
                 "not 0",
                 other_than_0,
                 lambda interval: False,
                 within_factor(self.bound(statistic)),
                 logarithms=True,
-                reference=reference,
-                prior=None if spread is None else Prior(spread.sd, spread.networks),
+                reference=found.reference,
+                prior=priors.get(measure),
                 group=self._group(statistic, measure),
                 measure=measure,
                 bound=self.bound(statistic),
-                networks=networks,
-                differences_s=nothing if seconds is None else seconds,
+                networks=found.networks,
+                differences_s=found.differences_s,
             )
 
     def _group(self, statistic: CoPrimary, measure: str) -> str:
         if measure == self.about:
             return STATED
         return SAME_DOWNLOAD if statistic in OF_MOST and not self.secondary else BESIDE
-
-    def _is_known(self, spread: object, analysis: Analysis) -> bool:
-        engine = analysis.provenance.engine
-        return (spread.engine, spread.kind) == (engine, self.kind)  # type: ignore[attr-defined]
 
     def _shares(
         self, analysis: Analysis, levels: Levels, between: tuple[str, str]
@@ -332,10 +327,9 @@ class AnyChange(ClientClaim):
     def _counts(self, analysis: Analysis, name: str, levels: Levels, seeds: Sequence[int]) -> np.ndarray:
         """Hits and total of all clients or downloads at ``levels`` for each of ``seeds``; NaN where not
         known."""
-        rows, counted = {
-            "without_progress": (progress_of_clients, pl.col("stalled")),
-            "failed": (downloads, FAILED),
-        }[name]
+        rows, counted = (downloads, FAILED)
+        if name == "without_progress":
+            rows, counted = (progress_of_clients, pl.col("stalled"))
         frame = at_levels(analysis.once(rows), levels)
         each = frame.group_by("seed").agg(hits=counted.sum(), of=pl.len(), unknown=counted.null_count())
         known = {seed: (hits, of) for seed, hits, of, unknown in each.iter_rows() if not unknown}
@@ -379,5 +373,4 @@ _KINDS_OF: list[tuple[str, Sequence[MeasuredKind]]] = [
     *((kind, (kind,)) for kind in MEASURED_KINDS),
     *GROUPS.items(),
 ]
-
 _GROUP_DOWNLOADS = {name: partial(_group_downloads, name=name, kinds=kinds) for name, kinds in _KINDS_OF}

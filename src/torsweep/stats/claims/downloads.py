@@ -31,19 +31,9 @@ from torsweep.stats.claims.judging import (
     within_factor,
 )
 from torsweep.stats.inference.intervals import CONFIDENCE
-from torsweep.stats.statistic import (
-    Analysis,
-    Levels,
-    MetricName,
-)
+from torsweep.stats.statistic import Analysis, Levels, MetricName
 from torsweep.stats.streams.differences import networks_at, paired, paired_changes
-from torsweep.stats.streams.incidence import (
-    OPENING,
-    Metric,
-    clock_text,
-    measured_downloads,
-    metric_at,
-)
+from torsweep.stats.streams.incidence import OPENING, Metric, clock_text, measured_downloads, metric_at
 from torsweep.stats.streams.medians import ESTIMANDS, PAIRED, quantiles_of_runs
 from torsweep.stats.streams.perf import perf_analysis
 
@@ -62,33 +52,14 @@ class TimesBetween:
     reference: np.ndarray | None = None
 
 
-def times_between(
-    claim: ClientClaim,
-    analysis: Analysis,
-    metric: Metric,
-    statistic: Estimand,
-    levels: Levels,
-    between: tuple[str, str],
-) -> TimesBetween:
-    """How ``statistic`` of the clients of ``claim`` changes ``between`` two levels of its knob."""
-    chosen_clients = analysis.once(perf_analysis) if claim.kind in PERF_KINDS else analysis
-    if chosen_clients is None:
-        seeds = tuple(analysis.provenance.seeds)
-        return TimesBetween(np.full(len(seeds), np.nan), np.full(len(seeds), np.nan), seeds)
-    of_kind = pl.col("kind").cast(pl.String) == claim.kind
-    runs = chosen_clients.once(quantiles_of_runs)
-    networks = networks_of(claim.knob, analysis, runs, levels, between)
-    streams = chosen_clients.once(measured_downloads).filter(of_kind) if statistic == PAIRED else None
-    sides = ({**levels, claim.knob: level} for level in between)
-    return changes(streams, runs.filter(of_kind), metric, statistic, tuple(sides), networks)
-
-
 def networks_of(
     knob: str, analysis: Analysis, runs: pl.DataFrame, levels: Levels, between: tuple[str, str]
 ) -> pl.Series:
-    """The seeds of the networks on which the levels ``between`` of ``knob`` are compared."""
+    """The seeds of the networks on which the levels ``between`` of ``knob`` are compared, in order; of two
+    imports those that they have in common."""
     if knob == IMPORT:
-        return shared_networks(analysis, levels, between)
+        one, other = (set(analysis.provenance.seeds_at({**levels, IMPORT: name})) for name in between)
+        return pl.Series(sorted(one & other), dtype=pl.Int64)
     return networks_at(runs, {name: level for name, level in levels.items() if name != knob})
 
 
@@ -112,12 +83,6 @@ def changes(
         return TimesBetween(pair.log_ratio, pair.difference_s, seeds)
     difference_s = np.array([pair.variant_s.mean() - pair.reference_s.mean()])
     return TimesBetween(np.log(pair.variant_s), difference_s, (), np.log(pair.reference_s))
-
-
-def shared_networks(analysis: Analysis, levels: Levels, between: tuple[str, str]) -> pl.Series:
-    """The seeds of the networks that two imports have in common, in order."""
-    sides = [set(analysis.provenance.seeds_at({**levels, IMPORT: name})) for name in between]
-    return pl.Series(sorted(sides[0] & sides[1]), dtype=pl.Int64)
 
 
 class TimesClaim(ClientClaim):
@@ -148,8 +113,16 @@ class TimesClaim(ClientClaim):
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
         """Logarithm of the statistic at ``other`` over that at ``reference``, one a network."""
+        of_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
+        if of_clients is None:
+            return np.full(len(analysis.provenance.seeds), np.nan)
+        statistic, of_kind = self.statistics[0], pl.col("kind").cast(pl.String) == self.kind
+        runs = of_clients.once(quantiles_of_runs)
+        networks = networks_of(self.knob, analysis, runs, levels, (reference, other))
+        streams = of_clients.once(measured_downloads).filter(of_kind) if statistic == PAIRED else None
+        sides = [{**levels, self.knob: level} for level in (reference, other)]
         clock = metric_at(metric, self.clocks[0])
-        return times_between(self, analysis, clock, self.statistics[0], levels, (reference, other)).logs
+        return changes(streams, runs.filter(of_kind), clock, statistic, sides, networks).logs
 
 
 class ExtremeLevel(TimesClaim):

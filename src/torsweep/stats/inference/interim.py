@@ -1,10 +1,9 @@
 """Intervals of a comparison that is looked at while networks are added.
 
 In: one number for each network, in the order in which the networks were added, and the numbers of networks at
-which somebody has looked at a verdict. Out: an :class:`~torsweep.stats.inference.intervals.Interval` whose
-confidence holds although somebody looked, and could have stopped, earlier.
-
-The looks at a comparison are kept in ``looks.json``, beside its study or summary.
+which somebody has looked at a verdict (``looks.json``, beside a study or summary). Out: an
+:class:`~torsweep.stats.inference.intervals.Interval` whose confidence holds although somebody looked, and
+could have stopped, earlier.
 
 The t-intervals of all looks cover the mean *together* with the stated confidence (repeated confidence
 intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so that a
@@ -71,11 +70,9 @@ def confidences(
 def normal_bounds(
     shares: npt.NDArray[np.float64], crossing: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Bounds c of |Z| at each look, first crossed there with the probabilities ``crossing``.
-
-    ``shares`` are the parts of the information that each has, rising to 1. The score at a look is a
-    Brownian motion at the time ``share``; Z is the score over √share.
-    """
+    """Bounds c of |Z| at each look, first crossed there with the probabilities ``crossing``. ``shares`` are
+    the parts of the information that each has, rising to 1. The score at a look is a Brownian motion at the
+    time ``share``; Z is the score over √share."""
     bounds = np.empty(len(shares))
     points, weights = np.polynomial.legendre.leggauss(NODES)
     # Before the first analysis, all probability is at a score of 0.
@@ -100,10 +97,8 @@ def _farthest_score(
     spread: float,
     limit: float,
 ) -> float:
-    """The score beyond which a step of standard deviation ``spread`` leads with probability ``error``.
-
-    It starts from ``scores`` with the probabilities ``mass``.
-    """
+    """The score beyond which a step of standard deviation ``spread`` leads with probability ``error``, from
+    ``scores`` with the probabilities ``mass``."""
 
     def too_often(bound: float) -> float:
         beyond = special.ndtr((scores - bound) / spread) + special.ndtr((-bound - scores) / spread)

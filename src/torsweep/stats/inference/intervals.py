@@ -215,25 +215,19 @@ def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tu
 
 def _half_width(values: npt.NDArray[np.float64], confidence: float) -> Any:
     """t · s / √k of the networks along the first axis."""
-    return t_quantile(confidence, len(values)) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    quantile = special.stdtrit(len(values) - 1, 0.5 + confidence / 2)
+    return quantile * values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def change_intervals(changes: npt.ArrayLike, comparisons: int) -> tuple[Interval, Interval]:
     """Mean of ``changes`` (one a network) and its interval, and the one that covers with all ``comparisons``.
-
-    Of two or three networks the bounds are the lowest and the highest change, and nothing covers together.
-    """
+    Of two or three networks the bounds are the lowest and the highest change, and nothing covers together."""
     array = np.asarray(changes, dtype=float)
     each, together = (t_interval(array, level) for level in (CONFIDENCE, bonferroni(CONFIDENCE, comparisons)))
     if len(array) >= FEWEST_FOR_BANDS or not each.known:
         return each, together
     extremes = replace(each, low=float(array.min()), high=float(array.max()))
     return extremes, replace(together, low=np.nan, high=np.nan)
-
-
-def t_quantile(confidence: float, networks: int) -> float:
-    """Half-width of a two-sided interval in standard errors, for ``networks`` − 1 degrees of freedom."""
-    return float(special.stdtrit(networks - 1, 0.5 + confidence / 2))
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:

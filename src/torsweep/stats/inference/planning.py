@@ -43,10 +43,8 @@ _QUANTILES, _SPREADS = 500, 25
 
 
 def power(freedom: float, noncentrality: float, bound: float) -> float:
-    """The chance that |t| of so many degrees of freedom is beyond ``bound``.
-
-    The mean over equally likely sample standard deviations (χ²) of the normal chance that each leaves.
-    """
+    """The chance that |t| of so many degrees of freedom is beyond ``bound``: the mean over equally likely
+    sample standard deviations (χ²) of the normal chance that each leaves."""
     likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     deviations = np.sqrt(special.chdtri(freedom, likely) / freedom)
     beyond = special.ndtr(noncentrality - bound * deviations)
@@ -54,10 +52,8 @@ def power(freedom: float, noncentrality: float, bound: float) -> float:
 
 
 def equivalence_power(freedom: float, noncentrality: float, bound: float) -> float:
-    """The chance that the interval lies within ± a margin, where there is no change.
-
-    ``noncentrality`` is the margin in standard errors.
-    """
+    """The chance that the interval lies within ± a margin, ``noncentrality`` standard errors, where there is
+    no change."""
     likely = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     room = noncentrality - bound * np.sqrt(special.chdtri(freedom, likely) / freedom)
     return float(np.mean(np.maximum(2 * special.ndtr(room) - 1, 0)))
@@ -156,10 +152,8 @@ class Spread:
     """A row of the file: how far two runs of a network are apart by chance alone.
 
     ``log_ratio_sd`` is the standard deviation over ``networks`` networks of the logarithm of how much longer
-    downloads of ``kind`` (:data:`torsweep.stats.claims.change.GROUPS`) take in one of the runs, by
-    ``measure`` (``paired_ttfb``, ``mean_ttlb``, …), in ``measured_s`` seconds. With the ``pairing`` ``paths``
-    both runs were given the same paths. It depends on the measured time as it was measured: there is a row
-    for each.
+    downloads of ``kind`` take in one of the runs, by ``measure`` (``paired_ttfb``, ``mean_ttlb``, …), in
+    ``measured_s`` seconds. With the ``pairing`` ``paths`` both runs were given the same paths.
     """
 
     network: str
@@ -183,10 +177,8 @@ _NUMERIC_COLUMNS = {"measured_s": pl.Int64, "networks": pl.Int64, "log_ratio_sd"
 
 
 def read_spreads(file: Path = SPREAD_FILE) -> list[Spread]:
-    """The rows of ``file``, in the working directory or else the checkout.
-
-    Raises InputError when it is not there, has other columns, or a cell that is empty or no number.
-    """
+    """The rows of ``file``, in the working directory or else the checkout; InputError when it is not there,
+    has other columns, or a cell that is empty or no number."""
     names = [field.name for field in fields(Spread)]
     try:
         frame = pl.read_csv(find(file), infer_schema=False)
@@ -210,10 +202,8 @@ def spreads_of(
     era: str,
     pairing: str = FREE,
 ) -> list[Spread]:
-    """The ``rows`` that come nearest to a comparison on ``network``, one for each measured time.
-
-    The engine's rows come first: with this pairing, then with free paths; then the model's; else none.
-    """
+    """The ``rows`` that come nearest to a comparison on ``network``, one for each measured time: the engine's
+    with this pairing, then with free paths; then the model's; else none."""
     for each, how in product((engine, MODEL_ENGINE), (pairing, FREE)):
         where = (network, each, era, how, kind, measure)
         if nearest := [row for row in rows if row.key[:-1] == where]:

@@ -43,10 +43,10 @@ def curves(
 ) -> pl.DataFrame:
     """The mean curve over networks of each of ``metrics``, with its bands.
 
-    Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Beside the interval
-    of the mean stands that of the difference from ``baseline``, paired by network, around the same curve:
-    where it leaves the baseline's curve out, the two differ; fewer than four networks have none. Curve and
-    bands end with the last quantile that every network reaches. The columns are those of :data:`CURVES`.
+    Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. The band of the
+    difference from ``baseline``, paired by network, is around the same curve; fewer than four networks have
+    none. Curve and bands end with the last quantile that every network reaches. The columns are those of
+    :data:`CURVES`.
     """
     by = ["kind", *knobs, "seed"]
     frames = []

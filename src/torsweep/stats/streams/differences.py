@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,9 +48,6 @@ from torsweep.stats.statistic import (
 from torsweep.stats.streams.incidence import ENTRY, OPENING, Floats, Metric, unless_perf_alone
 from torsweep.stats.streams.medians import CLIENT_MEDIAN, MEAN, QUANTILES, quantiles_of_runs
 from torsweep.stats.text import TextTable, by_variant, change_text, percent_text
-
-if TYPE_CHECKING:
-    from torsweep.stats.statistic import Levels
 
 PAIR = ("seed", "client", "stream")
 """What two downloads have in common that are the same."""
@@ -122,8 +119,8 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Paired:
-    """An estimand of two variants, seconds, one entry for each network; each side has its own networks where
-    the two are ``independent`` samples, and nothing is taken within a network then."""
+    """An estimand of two variants, seconds, one entry for each network; where the two are ``independent``
+    samples, each side has its own networks."""
 
     reference_s: npt.NDArray[np.float64]
     variant_s: npt.NDArray[np.float64]

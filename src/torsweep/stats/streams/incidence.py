@@ -29,11 +29,9 @@ from torsweep.stats.statistic import Analysis
 
 
 def with_pages(streams: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
-    """``streams`` with pages in place of their objects; the columns ``run`` tell runs apart.
-
-    A page is complete when all of its objects are. One that was under way when the warm-up ended comes under
-    observation as its first object would.
-    """
+    """``streams`` with pages in place of their objects; the columns ``run`` tell runs apart. A page is
+    complete when all of its objects are. One that was under way when the warm-up ended comes under
+    observation as its first object would."""
     page, by = pl.col("stream") // PAGE, [*run, "client", "_page"]
     objects = streams.filter(page > 0).with_columns(page.alias("_page")).sort("stream", maintain_order=True)
     if objects.is_empty():
@@ -241,10 +239,7 @@ _GROUP = "_group"
 
 def measured_downloads(analysis: Analysis) -> pl.DataFrame:
     """Every download, or page, of a plan that was under way after the warm-up: seed, knobs,
-    :data:`STREAM_COLUMNS` and :data:`ENTRY`.
-
-    Raises InputError when there is none.
-    """
+    :data:`STREAM_COLUMNS` and :data:`ENTRY`. InputError when there is none."""
     streams = with_pages(analysis.tables.streams((*STREAM_COLUMNS, ENTRY)), ["seed", *analysis.knobs])
     if streams.is_empty():
         raise InputError("holds no download after the warm-up", file=analysis.tables.directory)
@@ -282,10 +277,8 @@ class Downloads:
 
     def means_s(self) -> Floats:
         """The mean of each group by Little's law: all the time that downloads waited under observation, over
-        the number that got as far; NaN where none did.
-
-        A download that fails, is cut off, or waits all the time adds its wait and no completion.
-        """
+        the number that got as far; NaN where none did. One that fails, is cut off, or waits all the time adds
+        its wait and no completion."""
         waited = np.bincount(self.groups, self.times_s - self.entries_s, self.keys.height)
         complete = np.bincount(self.groups, self.events == COMPLETE, self.keys.height)
         return np.where(complete > 0, waited / np.maximum(complete, 1), np.nan)

@@ -1,7 +1,6 @@
 """Quantiles and means of each run, and counts of outcomes.
 
-In: the streams of a plan (:meth:`torsweep.runsets.plan_tables.PlanTables.streams`). Out: medians.csv (a row
-for each run) and outcomes.csv (a row for each variant).
+In: the streams of a plan. Out: medians.csv (a row for each run) and outcomes.csv (a row for each variant).
 
 Closed-loop clients that are fast download more: the median over downloads is mostly theirs, and
 ``fastest_quarter`` says how much. Two numbers beside it count every client. In the median over clients of
@@ -39,17 +38,10 @@ from torsweep.stats.streams.incidence import (
     measured_downloads,
     unless_perf_alone,
 )
-from torsweep.stats.text import (
-    TextTable,
-    by_variant,
-    interval_text,
-    variant_words,
-)
+from torsweep.stats.text import TextTable, by_variant, interval_text, variant_words
 
 QUANTILES = {"p10_s": 0.1, "p25_s": 0.25, "median_s": 0.5, "p75_s": 0.75, "p90_s": 0.9, "p95_s": 0.95}
 """Quantiles over the downloads of a run that are compared between variants, by column, seconds."""
-
-CLOCK_NOTE = f"Times are {clock_text(OPENING)}."
 
 CLIENT_MEDIAN, MEAN = "client_median_s", "mean_s"
 PAIRED = "paired"
@@ -68,10 +60,8 @@ ESTIMANDS = {
 def run_quantiles(
     streams: pl.DataFrame, knobs: Sequence[str], clients: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Quantiles and means of each metric in every run: the columns of :data:`MEDIANS`.
-
-    ``clients`` (kind, ``knobs``, seed, client) are all that there are; without, those that downloaded.
-    """
+    """Quantiles and means of each metric in every run: the columns of :data:`MEDIANS`. ``clients`` (kind,
+    ``knobs``, seed, client) are all that there are; without, those that downloaded."""
     by = ["kind", *knobs, "seed"]
     clients = (streams if clients is None else clients).select(*by, "client").unique()
     sizes = streams.group_by(by).len("downloads").join(_weights(streams, clients, by), on=by)
@@ -120,7 +110,7 @@ def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextT
         return by_variant(analysis.provenance, medians, title, entry, notes)
 
     about = f"Means over networks are geometric; in brackets {'each network' if few else '95 % intervals'}."
-    notes = [CLOCK_NOTE, about, *_weight_text(medians, analysis.knobs)]
+    notes = [f"Times are {clock_text(OPENING)}.", about, *_weight_text(medians, analysis.knobs)]
     return [
         table("median_s", "Medians over downloads, seconds", notes),
         table(CLIENT_MEDIAN, "Medians over clients of each client's median, seconds"),
@@ -129,13 +119,11 @@ def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextT
 
 
 def _weight_text(medians: pl.DataFrame, knobs: Sequence[str]) -> Iterator[str]:
-    """Sentences, one for each kind, that say which share of downloads the fastest clients have."""
     means = medians.filter(metric="ttlb").group_by("kind", *knobs).agg(pl.col("fastest_quarter").mean())
     for kind, name in KIND_NAMES.items():
         shares = means.filter(kind=kind)["fastest_quarter"].drop_nulls().to_list()
         if shares:
-            ends = dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares)))
-            many = " to ".join(ends)
+            many = " to ".join(dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares))))
             yield f"The fastest quarter of {name} clients has {many} % of the complete downloads."
 
 

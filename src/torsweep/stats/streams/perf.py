@@ -1,8 +1,7 @@
 """Times of the clients that only measure, by the size that they download.
 
-In: the downloads of perf clients (:data:`torsweep.config.traffic.MEASURING_TRAFFIC`). Out: perf_curves.csv,
-perf_medians.csv, perf_differences.csv and perf_outcomes.csv: what web and bulk clients have, worked out in
-the same way. A plan whose networks have no perf clients has none of these files.
+In: the downloads of perf clients. Out: perf_curves.csv, perf_medians.csv, perf_differences.csv and
+perf_outcomes.csv, worked out as those of web and bulk clients. A plan without perf clients has none of them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ def perf_analysis(analysis: Analysis) -> Analysis | None:
 
 
 def _of_perf(statistic: Statistic) -> Statistic:
-    """``statistic``, of perf clients."""
 
     def compute(analysis: Analysis) -> pl.DataFrame | None:
         perf = analysis.once(perf_analysis)
@@ -42,15 +40,13 @@ def _of_perf(statistic: Statistic) -> Statistic:
             for table in tables
         ]
 
-    name, meaning = f"{PERF_PREFIX}{statistic.name}", f"of perf clients: {statistic.meaning}"
-    # After the sections of other clients.
     return replace(
         statistic,
-        name=name,
-        meaning=meaning,
+        name=f"{PERF_PREFIX}{statistic.name}",
+        meaning=f"of perf clients: {statistic.meaning}",
         compute=compute,
         in_summary=in_summary,
-        rank=statistic.rank + 40,
+        rank=statistic.rank + 40,  # After the sections of other clients.
     )
 
 

@@ -1,14 +1,10 @@
 """Whether the network still changes after the warm-up: one warning where it does.
 
-In: the streams of a plan. Out: :func:`drift_sentences`, which say which times drift.
-
 The measured time is cut into five equal blocks, and downloads are sorted into them by their start. In each
 run a straight line is fitted through the logarithms of the blocks' medians. The *drift* is the relative
-change along the line from the first block to the last, averaged over the variants of a network, which shows
-what they have in common where one is too noisy.
-
-A drift is told when its t-interval over networks, simultaneous over all kinds and times (Bonferroni), leaves
-out 0 and the change is more than 5 %.
+change along the line from the first block to the last, averaged over the variants of a network. It is told
+when its t-interval over networks, simultaneous over all kinds and times (Bonferroni), leaves out 0 and the
+change is more than 5 %.
 """
 
 from __future__ import annotations
@@ -55,10 +51,8 @@ def drift_text(logs: np.ndarray, family_size: int) -> str:
 
 def drifts(streams: pl.DataFrame, provenance: Provenance) -> Mapping[str, np.ndarray]:
     """The logarithms of the change of each time (``bulk, first byte``), one for each network that all
-    variants ran on.
-
-    A block whose median is never reached, because the end of the run cut its downloads off, is left out.
-    """
+    variants ran on. A block whose median is never reached, because the end of the run cut its downloads off,
+    is left out."""
     knobs, warm_up_us = list(provenance.knobs), provenance.warm_up_ns // 1000
     width_us = (provenance.duration_ns - provenance.warm_up_ns) / 1000 / BLOCKS
     block = ((pl.col("start_us") - warm_up_us) / width_us).floor().clip(0, BLOCKS - 1).cast(pl.Int64)
