@@ -1,7 +1,2 @@
-"""Sets of runs, whoever made them: from run folders to the tables of a plan.
-
-A set is runs × dimensions (knobs, tor, source, import) × networks. :mod:`~torsweep.runsets.run` opens one
-run, or the runs of engines side by side, and prepares repeats; :mod:`~torsweep.runsets.imported` opens those
-that others made with tornettools. :mod:`~torsweep.runsets.collect` gathers a set, and
-:mod:`~torsweep.runsets.plan_tables` opens what was gathered.
-"""
+"""Sets of runs, whoever made them: runs × dimensions (knobs, tor, source, import) × networks, and the tables
+of a plan that are gathered from them."""

@@ -1,17 +1,13 @@
 """Gather the runs of one plan into tables.
 
-In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant.
-Out: in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``,
-``progress``, ``circuits``, ``received``, ``round_trips``, ``costs`` and ``settings`` of all runs;
-``passages`` and ``breakdown``, from the cells and the downloads of runs that traced them; ``relay_rates``,
-from the runs' networks, and ``clients``, from these and from whole runs. All have every run's rows, after a
-column ``seed`` and one text column per knob. Not every engine writes every table; a run without a table has
-no rows in it. ``streams`` has the relays of each circuit. Rows of the warm-up are cut: downloads and pages by
-their end, so that one under way when the warm-up ends stays; their progress and their ways by their start,
-circuits by their launch, the rest by time. Costs are those of whole runs. What the runs were is in the
-files' key-value metadata.
-
-The order of the run directories is the order of levels in tables and figures.
+In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant, in
+the order of levels in tables and figures. Out: in one folder, with their checksums in ``provenance.json``,
+the tables of all runs, and ``passages``, from the cells of runs that traced them, ``relay_rates``, from the
+runs' networks, and ``clients``, from these and from whole runs. All have every run's rows, after a column
+``seed`` and one text column per knob; a run without a table has no rows in it. ``streams`` has the relays of
+each circuit. Rows of the warm-up are cut: downloads and pages by their end, so that one under way when the
+warm-up ends stays; their progress and their ways by their start, circuits by their launch, the rest by time.
+Costs are those of whole runs. What the runs were is in the files' key-value metadata.
 """
 
 from __future__ import annotations
@@ -68,10 +64,6 @@ from torsweep.storage.folders import TABLES_FOLDER, own_folder
 
 NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS, SETTINGS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""
-
-CHECKS = ("followed_downloads",)
-"""What the tables of a plan say of a run beside its rows."""
-
 
 TOR = "tor"
 """The knob whose levels are builds of tor."""
@@ -135,7 +127,7 @@ def gather_provenance(
 
 
 def _source_record(label: str, runs: Sequence[Run]) -> SourceRecord:
-    """The engine, its version and the transport of ``runs``; InputError if they differ."""
+    """Of ``runs`` that agree; else InputError."""
     engine = _agreed(runs, "engine", lambda run: run.engine)
     transport = _agreed(runs, "transport", lambda run: run.transport)
     _agreed(runs, "paths", lambda run: "tor's own" if not run.spec or run.spec.paths is None else "given")
@@ -162,16 +154,13 @@ def _levels_of_tor(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _builds(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """The builds of tor of each level of the knob ``tor``, where tor is a knob."""
     return {level: list(_spec(own[0]).builds) for level, own in _levels_of_tor(runs).items()}
 
 
 def _version(runs: Sequence[Run]) -> str:
     """The version of the engine of ``runs``, with the builds of tor of each level where tor is a knob.
-
-    Raises InputError when runs of one level, or of a plan without that knob, differ in either; when two
-    levels have the same build, unless they differ by chance alone.
-    """
+    InputError when runs of one level, or of a plan without that knob, differ in either; when two levels have
+    the same build, unless they differ by chance alone."""
     levels = _levels_of_tor(runs)
     if not levels:
         _agreed(runs, "tor_build", lambda run: list(run.spec.builds) if run.spec else [])
@@ -195,7 +184,6 @@ def _spec(run: Run) -> RunSpec:
 
 
 def _records(run: Run) -> list[Record]:
-    """The records of a run beside downloads and relays."""
     if run.spec is None:
         return []
     tracing = run.spec.tracing
@@ -214,21 +202,16 @@ def _agreed(runs: Sequence[Run], key: str, value_of: Callable[[Run], Any]) -> An
         value = value_of(run)
         if value != first:
             short = isinstance(value, str | int | list)
-            raise InputError(
-                f"cannot be in one table with {runs[0]}",
-                file=run.directory,
-                key=key,
-                value=value if short else None,
-                accepted=str(first) if short else "the same",
-            )
+            problem, accepted = f"cannot be in one table with {runs[0]}", str(first) if short else "the same"
+            got = value if short else None
+            raise InputError(problem, file=run.directory, key=key, value=got, accepted=accepted)
     return first
 
 
 def _level(run: Run, knob: str, first: Run) -> str:
     if list(run.variant) != list(first.variant):
-        raise InputError(
-            f"varies other knobs than {first}", file=run.directory, accepted=", ".join(first.variant)
-        )
+        accepted = ", ".join(first.variant)
+        raise InputError(f"varies other knobs than {first}", file=run.directory, accepted=accepted)
     return run.variant[knob]
 
 
@@ -243,21 +226,17 @@ def _check_grid(runs: Sequence[Run], seeds: list[int], replicates: ReplicatesByL
             raise InputError(f"is the same variant and seed as {known[key]}", file=run.directory)
         known[key] = run
     if not set(DIMENSIONS) & set(runs[0].variant):
-        for variant in {variant_text(run.variant): run.variant for run in runs}.items():
-            for seed in first_seeds(replicates, variant[1], seeds):
-                if (variant[0], seed) not in known:
-                    accepted = "every seed of the plan"
-                    raise InputError(
-                        "a run is missing", key=variant[0], value=f"seed {seed}", accepted=accepted
-                    )
-    networks: dict[tuple[object, ...], tuple[str, Run]] = {}
+        for name, variant in {variant_text(run.variant): run.variant for run in runs}.items():
+            for seed in first_seeds(replicates, variant, seeds):
+                if (name, seed) not in known:
+                    found, accepted = f"seed {seed}", "every seed of the plan"
+                    raise InputError("a run is missing", key=name, value=found, accepted=accepted)
+    first_on: dict[tuple[object, ...], Run] = {}
     for run in runs:
-        key_of = (run.seed, *network_levels(run.variant).values())
-        network = networks.setdefault(key_of, (run.network_sha256, run))
-        if network[0] != run.network_sha256:
-            raise InputError(
-                f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
-            )
+        first = first_on.setdefault((run.seed, *network_levels(run.variant).values()), run)
+        if first.network_sha256 != run.network_sha256:
+            problem = f"ran on another network than {first}"
+            raise InputError(problem, file=run.directory, key="network_sha256")
 
 
 def collect(
@@ -270,8 +249,8 @@ def collect(
 ) -> Provenance:
     """Write the tables of these runs to ``out``; see the module's docstring.
 
-    ``network`` and ``plan`` name the configuration of the networks and the part of the experiment;
-    ``replicates`` are the experiment's, of which numbers of networks by level count.
+    ``network`` names the configuration of the networks; ``replicates`` are the experiment's, of which numbers
+    of networks by level count.
     """
     runs = [open_run(run) if isinstance(run, Path) else run for run in runs_or_folders]
     provenance = gather_provenance(runs, network, plan, replicates)
@@ -308,7 +287,7 @@ def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenanc
 
 
 def _networks(runs: Sequence[Run]) -> dict[str, Network | None]:
-    """The networks of the runs by their checksums, as far as they are still there."""
+    """By their checksums, as far as they are still there."""
     networks: dict[str, Network | None] = {}
     for run in runs:
         sha256 = run.network_sha256
@@ -323,22 +302,12 @@ def _networks(runs: Sequence[Run]) -> dict[str, Network | None]:
 
 
 def _relay_rates(run: Run, network: Network | None) -> pl.DataFrame:
-    """The capacity of each relay."""
     measured_s = (run.duration_ns - run.warm_up_ns) / 1e9
-    rows = [
-        (
-            relay.name,
-            relay.position,
-            relay.usable_bytes_per_s,
-            int(
-                min(
-                    relay.capacity_bytes_per_s * measured_s,
-                    relay.burst_bytes + relay.rate_bytes_per_s * measured_s,
-                )
-            ),
-        )
-        for relay in (network.relays if network else ())
-    ]
+    rows = []
+    for relay in network.relays if network else ():
+        by_bucket = relay.burst_bytes + relay.rate_bytes_per_s * measured_s
+        most = int(min(relay.capacity_bytes_per_s * measured_s, by_bucket))
+        rows.append((relay.name, relay.position, relay.usable_bytes_per_s, most))
     return pl.DataFrame(rows, RELAY_RATES.polars, orient="row").select(*_keys(run), *RELAY_RATES.polars)
 
 
@@ -372,7 +341,8 @@ def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> P
     for run, entry in zip(runs, provenance.runs, strict=True):
         frame, counts = _passages(run)
         frames.append(frame.select(*_keys(run), *PASSAGES.polars))
-        checks = {key: run.provenance[key] for key in CHECKS if run.provenance.get(key)}
+        followed = run.provenance.get("followed_downloads")
+        checks = {"followed_downloads": followed} if followed else {}
         found = {"checks": checks, "cells": counts}
         counted.append({**entry, **{key: value for key, value in found.items() if value}})
     provenance = replace(provenance, runs=counted)
@@ -416,10 +386,9 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     return frame if time_us is None else frame.filter(time_us >= warm_up_us)
 
 
+_SECOND_US = pl.col("second").cast(pl.Int64) * 1_000_000
 _TIME_US = {
-    RELAYS.name: pl.col("second").cast(pl.Int64) * 1_000_000,
-    RECEIVED.name: pl.col("second").cast(pl.Int64) * 1_000_000,
-    WIRE.name: pl.col("second").cast(pl.Int64) * 1_000_000,
+    **dict.fromkeys((RELAYS.name, RECEIVED.name, WIRE.name), _SECOND_US),
     CIRCUITS.name: pl.coalesce("launched_us", "built_us"),
     ROUND_TRIPS.name: pl.col("time_us"),
 }

@@ -1,8 +1,8 @@
 """An import: runs that others made with tornettools and Shadow, as a folder of run folders.
 
 In: folders of simulations and the folder for the import; or that folder. Out: :class:`Import`, a folder for
-each simulation with its tables, and last ``import.json``, which says of each its network, its seeds and where
-it stands; and its :class:`~torsweep.runsets.run.Run`. An import appears as a whole.
+each simulation with its tables, and last ``import.json``, which says what each is. An import appears as a
+whole.
 
 Two simulations are of the same network when the hosts of their ``shadow.config.yaml`` have the same names,
 places in the graph, addresses and rates: Shadow's seed, the programs and their options may differ.
@@ -57,9 +57,9 @@ _SHADOW_SEED = re.compile(r"shadow_args='[^']*--seed[= ](\d+)")
 class Simulation:
     """A simulation in ``folder``, its logs in ``hosts``.
 
-    ``network`` is a digest that two simulations share when their networks are the same; None where no
-    configuration says. The seeds are tornettools' of the network, and Shadow's; ``stop_s`` is how long the
-    simulation was to last; None: not told.
+    ``network`` is a digest that two simulations share when their networks are the same. The seeds are
+    tornettools' of the network, and Shadow's; ``stop_s`` is how long the simulation was to last. None: not
+    told.
     """
 
     folder: Path
@@ -71,11 +71,8 @@ class Simulation:
 
 
 def open_simulation(folder: Path) -> Simulation:
-    """The simulation in ``folder``.
-
-    Raises InputError when there is none, its configuration cannot be read, or the folder's own logs name two
-    seeds, so that nobody can say which of them its results are of.
-    """
+    """The simulation in ``folder``; InputError when there is none, its configuration cannot be read, or the
+    folder's own logs name two seeds, so that nobody can say which of them its results are of."""
     if not folder.is_dir():
         raise InputError("is no folder", file=folder, accepted=_ACCEPTED)
     hosts = folder / HOSTS
@@ -103,9 +100,8 @@ def _read_config(file: Path) -> dict[str, Any]:
     document = parse_other_yaml(whole_text(file), file)
     hosts = document.get("hosts") if isinstance(document, dict) else None
     if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
-        raise InputError(
-            "has no hosts", file=file, key="hosts", accepted="a configuration of Shadow 2 or later"
-        )
+        accepted = "a configuration of Shadow 2 or later"
+        raise InputError("has no hosts", file=file, key="hosts", accepted=accepted)
     general = document.get("general") or {}
     seed = general.get("seed") if isinstance(general, dict) else general
     if not isinstance(seed, int | None):
@@ -141,22 +137,17 @@ IMPORTED = "imports"
 _NO_IMPORT = "no such file: `torsweep import tornettools` leaves it in the folder of an import"
 
 
-IMPORTS = Path("results/imports")
-
-
 def import_folder(value: str | Path) -> Path:
     """An import's folder: a name stands below results/imports; InputError for no name at all."""
     if not str(value).strip():
         raise InputError("is empty", key="--as", accepted="a name, or a folder")
-    return IMPORTS / value if Path(value).name == str(value) else Path(value)
+    return Path("results/imports", value) if Path(value).name == str(value) else Path(value)
 
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """One simulation: the folder of its tables in the import, the name of its own folder, and what is known.
-
-    ``network`` and the seeds are those of :class:`Simulation`. ``tgen`` and ``oniontrace`` are versions.
-    """
+    """One simulation: the folder of its tables in the import, the name of its own folder, and what is known;
+    ``tgen`` and ``oniontrace`` are versions."""
 
     folder: str
     name: str
@@ -209,23 +200,16 @@ class Import:
 
 
 def import_simulations(folders: Sequence[Path], out: Path) -> Import:
-    """Write the import ``out`` of the simulations in ``folders``.
-
-    Raises InputError for a folder that holds none, whose logs cannot be read, whose simulation broke off, or
-    that holds the same downloads as another one.
-    """
+    """Write the import ``out`` of the simulations in ``folders``; InputError for a folder that holds none,
+    whose logs cannot be read, whose simulation broke off, or that holds the same downloads as another one."""
     seen: dict[str, Path] = {}
     with whole_directory(out, IMPORT_FOLDER) as place:
         runs = [
             _import(folder, f"run-{number}", place, seen) for number, folder in enumerate(folders, start=1)
         ]
         tables = sorted(str(file.relative_to(place)) for file in place.glob("*/*.parquet"))
-        document = {
-            "format": IMPORT_FORMAT,
-            "format_version": IMPORT_VERSION,
-            "runs": [asdict(run) for run in runs],
-        }
-        document = with_checksums(document, place, tables)
+        document: dict[str, Any] = {"format": IMPORT_FORMAT, "format_version": IMPORT_VERSION}
+        document = with_checksums({**document, "runs": [asdict(run) for run in runs]}, place, tables)
         write_text(place / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return Import(out, runs)
 
@@ -270,10 +254,8 @@ _ENDED = re.compile(rf"{_FAILED.pattern}|shadow returned code '0'|Shadow (simula
 
 
 def _require_whole(simulation: Simulation, duration_s: int) -> None:
-    """InputError for a simulation of which nothing is known well before its ``stop_time``.
-
-    One that ended well by its logs may have had another ``stop_time`` on the command line.
-    """
+    """InputError for a simulation of which nothing is known well before its ``stop_time``. One that ended
+    well by its logs may have had another ``stop_time`` on the command line."""
     stop_s = simulation.stop_s
     missing_s = 0 if stop_s is None else stop_s - duration_s
     if stop_s is None or missing_s <= _SILENCE_OF_FAILED_S:
@@ -345,10 +327,9 @@ def load_table(source: str | Path, table: str) -> pl.DataFrame:
     tables = replace(PlanTables.open(plans[0]), kinds=WORDS["kind"])
     frame = tables.whole(schemas[table].file)
     if schemas[table] is PASSAGES and frame.is_empty():
+        problem = "no cell was recorded at all places"
         accepted = f"runs with tracing of hosts, at the points {', '.join(PASSAGE_POINTS)}"
-        raise InputError(
-            "no cell was recorded at all places", file=plans[0], key="table", value=table, accepted=accepted
-        )
+        raise InputError(problem, file=plans[0], key="table", value=table, accepted=accepted)
     return frame
 
 

@@ -54,10 +54,8 @@ class PassageCounts:
 
 
 def passages(cells: pl.LazyFrame) -> tuple[pl.DataFrame, dict[str, PassageCounts]]:
-    """The passages of ``cells``, and the counts of each relay, in the order of the names.
-
-    Memory is a few numbers for each cell between the first and the last number of a relay.
-    """
+    """The passages of ``cells``, and the counts of each relay, in the order of the names. Memory is a few
+    numbers for each cell between the first and the last number of a relay."""
     frames, counts = [pl.DataFrame(schema=PASSAGES.polars)], {}
     for host in sorted(map(str, cells.select("host").unique().collect()["host"])):
         own = cells.filter(pl.col("host") == host).select(_COLUMNS[1:]).collect()
@@ -114,7 +112,6 @@ def _of_host(own: pl.DataFrame, host: str) -> tuple[pl.DataFrame, PassageCounts]
 
 
 def _frame(cells: _Cells, host: str, chosen: NDArray[np.intp]) -> pl.DataFrame:
-    """The passages of the cells ``chosen``."""
     own = cells.own
     outward = cells.at("queue", own["outward"].fill_null(False), False)[chosen]
     link = own["channel"] * 2**32 + own["circuit"]

@@ -1,7 +1,7 @@
 """Open the tables of a plan.
 
-In: a directory that :mod:`torsweep.runsets.collect` wrote. Out: :class:`PlanTables`, with the columns
-asked for and :class:`Provenance`, which says where the rows come from.
+In: a directory that :mod:`torsweep.runsets.collect` wrote. Out: :class:`PlanTables`, with
+:class:`Provenance`, which says where the rows come from.
 """
 
 from __future__ import annotations
@@ -60,11 +60,10 @@ class Provenance:
     ``knobs`` maps each knob to its levels, both in the order of the experiment. ``records`` is what the runs
     recorded beside downloads and relays. ``runs`` holds, for each run, its variant, its seed, the hashes of
     its network and of its run.json, and what became of its cells (``cells``) and of the downloads that it
-    followed (``checks``). ``builds`` are those of tor at each level of the knob ``tor``, where the plan turns
-    it. ``sources`` are what made the runs, where that is a dimension of the plan; ``engine`` joins them.
-    ``given_networks`` is how many networks of tornettools the runs were on; 0: networks were sampled.
-    What a run measured of its machine is not here, so that the same runs made elsewhere give the same bytes:
-    their provenance.json has it.
+    followed (``checks``). ``builds`` are those of tor at each level of the knob ``tor``, ``sources`` what
+    made the runs, where that is a dimension of the plan. ``given_networks`` is how many networks of
+    tornettools the runs were on; 0: networks were sampled. What a run measured of its machine is not here, so
+    that the same runs made elsewhere give the same bytes.
     """
 
     experiment: str
@@ -105,10 +104,8 @@ class Provenance:
 
 
 def read_provenance(file: Path) -> Provenance:
-    """The provenance in the metadata of the Parquet file ``file``.
-
-    Raises InputError when the file is missing, is no Parquet, or comes from another version.
-    """
+    """The provenance in the metadata of the Parquet file ``file``; InputError when it is missing, is no
+    Parquet, or comes from another version."""
     text = read_metadata(file).get(METADATA_KEY, "{}")
     return parse_provenance(parse_json(text, file), file)
 
@@ -150,19 +147,19 @@ class PlanTables:
 
     @classmethod
     def open(cls, directory: Path) -> PlanTables:
-        """The tables in ``directory``, all of which are read once for their checksums.
-
-        Raises InputError when they are not there, not ours, or damaged.
-        """
+        """The tables in ``directory``, all of which are read once for their checksums; InputError when they
+        are not there, not ours, or damaged."""
         verify_folder(directory, PROVENANCE_FILE, "no such file: no tables are there")
         return cls(directory, read_provenance(directory / table_schema.STREAMS.file))
 
     def at(self, levels: Mapping[str, str], seeds: Sequence[int]) -> PlanTables:
         """The tables of the runs at ``levels`` on the networks of ``seeds`` alone."""
-        runs = [run for run in self.provenance.runs if levels.items() <= run["variant"].items()]
-        provenance = replace(
-            self.provenance, seeds=list(seeds), runs=[run for run in runs if run["seed"] in seeds]
-        )
+        runs = [
+            run
+            for run in self.provenance.runs
+            if levels.items() <= run["variant"].items() and run["seed"] in seeds
+        ]
+        provenance = replace(self.provenance, seeds=list(seeds), runs=runs)
         return replace(self, provenance=provenance, levels={**self.levels, **levels})
 
     @property
@@ -171,11 +168,9 @@ class PlanTables:
         return list(self.provenance.knobs)
 
     def streams(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of every download that was under way after the warm-up.
-
-        ``entry_us`` is how long it had been when the warm-up ended, µs; 0 where it began later. With ``kind``
-        among the columns, only those of :attr:`kinds`.
-        """
+        """Seed, knobs and ``columns`` of every download that was under way after the warm-up, with ``kind``
+        among them only those of :attr:`kinds`. ``entry_us`` is how long it had been when the warm-up ended,
+        µs; 0 where it began later."""
         stored = [name for name in dict.fromkeys((*columns, "start_us")) if name != "entry_us"]
         frame = self._read(table_schema.STREAMS.file, stored).with_columns(entry_us=self._entry_us())
         return frame.select("seed", *self.knobs, *columns)
@@ -200,17 +195,14 @@ class PlanTables:
         return self._read(table_schema.RELAYS.file, columns)
 
     def progress(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up.
-
-        Empty if the experiment does not ask for progress.
-        """
+        """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up; empty
+        if the experiment does not ask for progress."""
         return self._read(table_schema.PROGRESS.file, columns)
 
     def relay_rates(self) -> pl.DataFrame:
         """Seed, knobs, name, position and usable rate of every relay; without rows for unknown networks."""
-        return self._read(
-            table_schema.RELAY_RATES.file, ("relay", "position", "usable_bytes_per_s", "most_bytes")
-        )
+        columns = ("relay", "position", "usable_bytes_per_s", "most_bytes")
+        return self._read(table_schema.RELAY_RATES.file, columns)
 
     def circuits(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every circuit that was launched after the warm-up."""
@@ -225,10 +217,8 @@ class PlanTables:
         return self._read(table_schema.WIRE.file, columns)
 
     def round_trips(self, columns: Iterable[str]) -> pl.LazyFrame:
-        """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up.
-
-        Large plans have a hundred million: rows are read when they are collected.
-        """
+        """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up: large
+        plans have a hundred million, which are read when they are collected."""
         return self._scan(table_schema.ROUND_TRIPS.file, columns)
 
     def costs(self, columns: Iterable[str]) -> pl.DataFrame:
@@ -249,10 +239,7 @@ class PlanTables:
         return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
 
     def breakdown(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of the ways of followed downloads that started after the warm-up.
-
-        Without rows where the runs followed none.
-        """
+        """Seed, knobs and ``columns`` of the ways of followed downloads that started after the warm-up."""
         return self._read(table_schema.BREAKDOWN.file, columns)
 
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:

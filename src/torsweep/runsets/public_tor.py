@@ -38,20 +38,15 @@ USUAL_PUBLIC_TOR = Path("topologies/validation/onionperf-2019.json")
 SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64})
 """A key of :data:`PUBLIC_MEASURES`, its perf client (null: any size), and seconds, bytes/s or a share."""
 
-KIND_OF: Mapping[int, str] = {does.mean_response: kind for kind, does in MEASURING_TRAFFIC.items()}
-
 _MEASUREMENTS = "a tor_metrics file of tornettools"
 _BITS = 8
 _Row = tuple[str, str | None, float]
-_Seconds = Annotated[float, Field(ge=0)]
-_Rate = _Seconds
+_NotNegative = Annotated[float, Field(ge=0)]
 
 
 def read_public_tor(file: Path) -> pl.DataFrame:
-    """The values in ``file``, in the columns of :data:`SCHEMA`.
-
-    Raises InputError when it is another file, or has no values in it.
-    """
+    """The values in ``file``, in the columns of :data:`SCHEMA`; InputError when it is another file, or has no
+    values in it."""
     document = parse_json(whole_text(file), file)
     if not {"download_times", "daily_counts"} <= document.keys():
         raise InputError("is no measurement of the public network", file=file, accepted=_MEASUREMENTS)
@@ -79,20 +74,20 @@ class _TorMetrics(BaseModel):
     """Seconds, bits per second, and for relays Gbit/s by day. The file that ships says that its times count
     from the opening of the SOCKS connection."""
 
-    download_times: dict[str, list[_Seconds]]
+    download_times: dict[str, list[_NotNegative]]
     download_times_from: Literal["request", "opening"] = "request"
     daily_counts: dict[str, _Day]
-    circuit_rtt: list[_Seconds] = []
-    circuit_build_times: list[_Seconds] = []
-    client_goodput: list[_Rate] = []
-    client_goodput_5MiB: list[_Rate] = []  # noqa: N815
-    relay_goodput: dict[str, _Rate] = {}
+    circuit_rtt: list[_NotNegative] = []
+    circuit_build_times: list[_NotNegative] = []
+    client_goodput: list[_NotNegative] = []
+    client_goodput_5MiB: list[_NotNegative] = []  # noqa: N815
+    relay_goodput: dict[str, _NotNegative] = {}
 
 
 def _of_tor_metrics(metrics: _TorMetrics) -> Iterator[_Row]:
     measure = "ttlb_after_command" if metrics.download_times_from == "request" else "ttlb"
-    for size, kind in KIND_OF.items():
-        for seconds in metrics.download_times.get(str(size), []):
+    for kind, does in MEASURING_TRAFFIC.items():
+        for seconds in metrics.download_times.get(str(does.mean_response), []):
             yield measure, kind, seconds
     for seconds in metrics.circuit_build_times:
         yield "circuit_build_time", None, seconds

@@ -1,12 +1,12 @@
 """One finished run, whoever made it, and the sources of a plan's runs where engines are side by side.
 
-In: a folder with run.json, provenance.json and tables, named by its variant; or what an import says of one of
-its simulations (:mod:`torsweep.runsets.imported`); a text such as ``emulation,cellsim+tcp=linux_6_18``. Out:
-:class:`Run` and its tables; each :class:`RunSource`, and its finished runs as levels of ``source``.
+In: a folder with run.json, provenance.json and tables, named by its variant; a text such as
+``emulation,cellsim+tcp=linux_6_18``. Out: :class:`Run` and its tables; each :class:`RunSource`, and its
+finished runs as levels of ``source``.
 
 The levels in a source's name are of knobs that the plan does not turn: all its variants get them. A repeat is
 a run with another seed, which differs from its original by chance alone. Repeats have a tree of their own
-beside ``results/runs``, with the same levels below.
+beside ``results/runs``.
 """
 
 from __future__ import annotations
@@ -69,11 +69,8 @@ class Run:
 
 
 def open_run(directory: Path) -> Run:
-    """The run in ``directory``.
-
-    Raises InputError when it is not finished, has changed since, was written by another version, or is
-    in a folder that is not named by its variant.
-    """
+    """The run in ``directory``; InputError when it is not finished, has changed since, was written by another
+    version, or is in a folder that is not named by its variant."""
     spec, provenance = read_run(directory), finished_run(directory)
     version, variant = provenance.get("engine_version"), variant_levels(directory.name)
     if not isinstance(version, str):
@@ -99,10 +96,8 @@ def open_run(directory: Path) -> Run:
 
 
 def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
-    """The table of a run, warm-up and all.
-
-    Raises InputError when it is missing, damaged, or does not fit ``schema``.
-    """
+    """The table of a run, warm-up and all; InputError when it is missing, damaged, or does not fit
+    ``schema``."""
     file = run_directory / schema.file
     return validate(with_later_columns(read_frame(file), schema), schema, file)
 
@@ -178,10 +173,8 @@ class RunSource:
 
 
 def parse_sources(text: str) -> tuple[RunSource, ...]:
-    """The sources in ``text``, between commas or as a folder's name has them, the reference first.
-
-    Raises InputError unless two or more differ.
-    """
+    """The sources in ``text``, between commas or as a folder's name has them, the reference first; InputError
+    unless two or more differ."""
     sources = tuple(
         RunSource.parse(part.strip()) for part in text.replace(SOURCES_JOINED_BY, SEPARATOR).split(SEPARATOR)
     )
@@ -204,10 +197,8 @@ def require_held(plan: Plan) -> None:
 
 
 def open_runs(directories: Sequence[Path], sources: Sequence[RunSource]) -> list[Run]:
-    """The runs in ``directories``, each by the source that its place in the tree of results names.
-
-    Raises InputError for one that no source has, and for what is wrong with a run.
-    """
+    """The runs in ``directories``, each by the source that its place in the tree of results names; InputError
+    for one that no source has, and for what is wrong with a run."""
     every = [*sources, *(source.repeated() for source in sources)]
     runs = [_open(directory, every) for directory in directories]
     order = [source.label for source in every]
@@ -234,10 +225,8 @@ def _open(directory: Path, sources: Sequence[RunSource]) -> Run:
 
 
 def repeat_run(original: Path, out: Path, *, wait: bool = False) -> RunSpec:
-    """Write the repeat of the run in ``original`` into ``out`` and return it.
-
-    Raises OutputError when ``out`` cannot be written or an engine is at work in it.
-    """
+    """Write the repeat of the run in ``original`` into ``out`` and return it; OutputError when ``out`` cannot
+    be written or an engine is at work in it."""
     run = read_run(original)
 
     def seen_from_out(folder: str) -> str:
