@@ -48,10 +48,8 @@ def percent_formatter() -> FuncFormatter:
 
 
 def change_axis(axis: Axes, width_in: float = TEXT_WIDTH_IN / 2) -> None:
-    """Let the x axis show relative changes, with a line at zero, and the y axis names only.
-
-    The panel is about so wide: below a narrow one fit fewer numbers of three digits than of two.
-    """
+    """Let the x axis show relative changes, with a line at zero, and the y axis names only; below a narrow
+    panel fit fewer numbers of three digits than of two."""
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)

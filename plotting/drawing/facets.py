@@ -1,8 +1,7 @@
 """How knobs become a grid of panels, drawn with seaborn, by the same rule in all figures.
 
-In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour, the line
-style and the marker; of the others, the one with the most levels makes columns of panels and the rest make
-rows.
+The first knob that varies is the colour, the line style and the marker; of the others, the one with the most
+levels makes columns of panels and the rest make rows.
 """
 
 from __future__ import annotations
@@ -84,11 +83,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Facets:
-    """The colour's knob and levels, and the levels that stand for each column and each row of panels.
-
-    Without a further knob there is one row, ``{}``; without a second one, one column. ``marks`` are those of
-    the levels.
-    """
+    """The colour's knob, its levels and their marks, and the levels of each column and each row of panels:
+    where no knob makes any, of one, ``{}``."""
 
     knob: str
     levels: list[str]
@@ -129,10 +125,8 @@ class Facets:
         return pl.concat(placed)
 
     def plot(self, points: pl.DataFrame, things: Iterable[str], **variables: str) -> so.Plot:
-        """A plot of what :meth:`place` gave, to which marks are to be added.
-
-        Each level has its own mark, unless ``variables`` has another ``color``.
-        """
+        """A plot of what :meth:`place` gave, to which marks are to be added; each level has its own, unless
+        ``variables`` has another ``color``."""
         order = {
             "col": [levels_text(column) for column in self.columns],
             "row": [row_name(thing, row) for thing, row in product(things, self.rows)],
@@ -144,20 +138,19 @@ class Facets:
     def scales(self) -> dict[str, so.Nominal]:
         """Colours, line styles and markers by level, as seaborn takes them."""
         marks = {level: self.marks[level] for level in self.levels}
+        dashes = so.Nominal({level: one.dashes for level, one in marks.items()}, order=self.levels)
         return {
             "color": so.Nominal({level: one.colour for level, one in marks.items()}, order=self.levels),
-            "linestyle": so.Nominal({level: one.dashes for level, one in marks.items()}, order=self.levels),
-            "edgestyle": so.Nominal({level: one.dashes for level, one in marks.items()}, order=self.levels),
+            "linestyle": dashes,
+            "edgestyle": dashes,
             "marker": so.Nominal({level: one.marker for level, one in marks.items()}, order=self.levels),
         }
 
     def put(
         self, plot: so.Plot, figure: Figure, things: Iterable[str], bottom: str, empty: str = ""
     ) -> list[Panel]:
-        """Draw ``plot`` in ``figure``; columns get their titles, rows their names, the last one ``bottom``.
-
-        A panel without data says ``empty``.
-        """
+        """Draw ``plot`` in ``figure``; columns get their titles, rows their names, the last one ``bottom``. A
+        panel without data says ``empty``."""
         plot.label(x=bottom, y="").on(figure).plot()
         pairs = list(product(things, self.rows))
         letters = int(figure.get_figwidth() * 72 / len(self.columns) / NORMAL_PT / _LETTER)
@@ -175,10 +168,8 @@ class Facets:
     def put_over_time(
         self, source: Source, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure
     ) -> list[Panel]:
-        """Draw ``rows`` (a number of ``points`` by its name) against the ``second`` of a run.
-
-        Bands of several levels would cover one another: a few intervals stand side by side in their place.
-        """
+        """Draw ``rows`` (a number of ``points`` by its name) against the ``second`` of a run. Bands of
+        several levels would cover one another: a few intervals stand side by side in their place."""
         placed = self._with_intervals(points)
         things = {name: band_of(placed, number) for name, number in rows.items()}
         beside = {"x": "beside", "color": self.knob}
@@ -223,10 +214,8 @@ class Facets:
         lines: bool = True,
         levels: Sequence[str] | None = None,
     ) -> None:
-        """One legend of the colour's ``levels``, or of all, and of ``more``, above the panels.
-
-        What is drawn without ``lines`` has marks alone.
-        """
+        """One legend of the colour's ``levels``, or of all, and of ``more``, above the panels; without
+        ``lines``, of marks alone."""
         handles: list[Any] = []
         for level in self.levels if levels is None else levels:
             drawn = self.marks[level]

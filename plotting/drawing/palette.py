@@ -71,12 +71,8 @@ def _left_over(taken: list[Mark]) -> Mark:
 
     def uses(mark: Mark) -> tuple[int, int, int]:
         same = [one for one in taken if one.colour == mark.colour]
-        dashes = [one.dashes == mark.dashes for one in taken]
-        return (
-            len(same),
-            sum(one.dashes == mark.dashes for one in same),
-            sum(dashes) + sum(one.marker == mark.marker for one in taken),
-        )
+        alike = sum((one.dashes == mark.dashes) + (one.marker == mark.marker) for one in taken)
+        return len(same), sum(one.dashes == mark.dashes for one in same), alike
 
     return min(ALL_MARKS, key=uses)
 
@@ -160,12 +156,8 @@ _in_place_of_captions: ContextVar[str | None] = ContextVar("in_place_of_captions
 
 @contextmanager
 def style(in_place_of_captions: str | None = None) -> Iterator[None]:
-    """Draw in the house style inside this context; matplotlib's settings are put back after it.
-
-    Nothing of a matplotlibrc shows through: figures of the same numbers are the same for everybody.
-
-    Figures print their captions, or one line that stands in their place.
-    """
+    """Draw in the house style inside this context, whatever a matplotlibrc says: figures of the same numbers
+    are the same for everybody. They print their captions, or one line that stands in their place."""
     token = _in_place_of_captions.set(in_place_of_captions)
     try:
         with matplotlib.rc_context():
@@ -177,11 +169,8 @@ def style(in_place_of_captions: str | None = None) -> Iterator[None]:
 
 
 class _Layout(ConstrainedLayoutEngine):
-    """Constrained layout with axes at multiples of a hundred-thousandth of the figure.
-
-    The last digits of the solver's numbers differ from one drawing to the next: the order in which it takes
-    its variables follows their addresses.
-    """
+    """Constrained layout with axes at multiples of a hundred-thousandth of the figure: the solver takes its
+    variables in the order of their addresses, and its last digits differ from one drawing to the next."""
 
     def execute(self, fig: Figure) -> None:
         """Lay ``fig`` out."""
@@ -193,11 +182,9 @@ class _Layout(ConstrainedLayoutEngine):
 
 
 def canvas(width_in: float, height_in: float, caption: str, *notes: str) -> Figure:
-    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them.
-
-    Where something else stands in place of captions, the ``notes`` of the caption stand below it: a figure
-    says whatever its panels leave out.
-    """
+    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them. Where
+    something else stands in place of captions, the ``notes`` stand below it: a figure says whatever its
+    panels leave out."""
     instead = _in_place_of_captions.get()
     printed = caption if instead is None else " ".join([instead, *notes])
     unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", printed)
@@ -209,14 +196,8 @@ def canvas(width_in: float, height_in: float, caption: str, *notes: str) -> Figu
     figure.set_layout_engine(
         _Layout(rect=(0, share, 1, 1 - share), w_pad=0.03, h_pad=0.03, wspace=0.03, hspace=0.03)
     )
-    figure.text(
-        0.05 / width_in,
-        0.03 / (height_in + footer_in),
-        "\n".join(lines),
-        size=SMALL_PT,
-        color=GREY,
-        va="bottom",
-    )
+    x, y = 0.05 / width_in, 0.03 / (height_in + footer_in)
+    figure.text(x, y, "\n".join(lines), size=SMALL_PT, color=GREY, va="bottom")
     return figure
 
 
@@ -232,28 +213,16 @@ def save(
 ) -> None:
     """Write ``out``.pdf, .png and .csv, and the caption as .txt, each as a whole.
 
-    ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
-    metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
-    The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
+    ``caption`` and ``origin`` go into the metadata. The page of a plan takes ``title`` and ``how`` to read
+    the figure from the PNG's text chunks Title and Comment.
     """
     own_folder(out.parent, FIGURES_FOLDER)
     title = title or out.name
+    undated = {"Creator": "torsweep", "Producer": None, "CreationDate": None}
+    made_by = {"Software": "torsweep", "Provenance": origin}
     metadata = {
-        "pdf": {
-            "Title": title,
-            "Subject": caption,
-            "Keywords": origin,
-            "Creator": "torsweep",
-            "Producer": None,
-            "CreationDate": None,
-        },
-        "png": {
-            "Title": title,
-            "Comment": how,
-            "Description": caption,
-            "Software": "torsweep",
-            "Provenance": origin,
-        },
+        "pdf": {"Title": title, "Subject": caption, "Keywords": origin, **undated},
+        "png": {"Title": title, "Comment": how, "Description": caption, **made_by},
     }
     for kind, said in metadata.items():
         with whole_file(out.with_name(f"{out.name}.{kind}")) as temporary:

@@ -21,7 +21,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.pipeline.figures import SummaryFigure
 from torsweep.runsets.plan_tables import REPEAT, SOURCE, Provenance, parse_provenance
 from torsweep.stats.inference.intervals import FEWEST_FOR_BANDS
-from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, Statistic, origin_of, read_plan, statistics
+from torsweep.stats.statistic import BASELINE, NAMES, PLAN_FILE, origin_of, read_plan, statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.streams.perf import PERF_PREFIX
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
@@ -51,11 +51,8 @@ class Source:
         }
 
     def origin(self) -> str:
-        """What made the numbers, as JSON: engine, plan, seeds, hashes of runs and networks.
-
-        The hashes are those that the tables carry, in the order of their runs. No time of day and no version
-        of a library is in it, so that the same input gives the same text; ``publish`` states the versions.
-        """
+        """What made the numbers, as JSON: engine, plan, seeds, hashes of runs and networks; no time of day
+        and no version of a library, so that the same input gives the same text."""
         stated = ("engine", "engine_version", "experiment", "plan", "era", "network", "seeds")
         document = {name: getattr(self.provenance, name) for name in stated}
         for key in ("network_sha256", "run_sha256"):
@@ -64,14 +61,11 @@ class Source:
 
     def has(self, name: str) -> bool:
         """Whether the plan has the summary ``name``.csv; one without rows has no file."""
-        return (self.summaries / self._statistic(name).file).is_file()
-
-    def _statistic(self, name: str) -> Statistic:
-        return statistics(self.provenance.experiment)[name]
+        return (self.summaries / f"{name}.csv").is_file()
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv, which may have no rows; InputError where such a plan has none."""
-        statistic = self._statistic(name)
+        statistic = statistics(self.provenance.experiment)[name]
         if statistic.applies(self.provenance) and not self.has(name):
             return statistic.as_frame([], self.provenance.knobs)
         frame = statistic.read(self.summaries, self.provenance.knobs)
@@ -87,7 +81,7 @@ class Source:
         return dict(self._plan[BASELINE])
 
     def names(self) -> dict[str, str]:
-        """Names for levels whose own names are not clear, by knob and level."""
+        """Names for levels whose own names are not clear."""
         return dict(self._plan.get(NAMES, {}))
 
     def kinds(self) -> list[str]:
@@ -107,10 +101,9 @@ class Source:
 
     def _cut(self) -> str:
         """The warm-up that was cut, if any, and the time measured."""
-        provenance = self.provenance
-        measured = f"{duration_text(provenance.duration_ns - provenance.warm_up_ns)} measured"
-        cut = f"warm-up of {duration_text(provenance.warm_up_ns)} cut, " if provenance.warm_up_ns else ""
-        return cut + measured
+        warm_up_ns = self.provenance.warm_up_ns
+        cut = f"warm-up of {duration_text(warm_up_ns)} cut, " if warm_up_ns else ""
+        return f"{cut}{duration_text(self.provenance.duration_ns - warm_up_ns)} measured"
 
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""

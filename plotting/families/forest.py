@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Any
 
 import polars as pl
 import seaborn.objects as so
@@ -25,8 +26,8 @@ from plotting.drawing.palette import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH
 from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
 from torsweep.runsets.plan_tables import SOURCE, at_levels
 from torsweep.stats.streams.incidence import OPENING, clock_text
+from torsweep.stats.text import SHOWN_METRICS
 
-_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN, _MOST_IN = 0.16, 6.0
 """The height of a line, and of panels one below the other."""
 _COLUMN_LETTERS, _MOST_LETTERS = 28, 40
@@ -37,24 +38,24 @@ _EXTREME_WIDTHS = {"relative": 0.8}
 """Line widths of intervals of fewer networks than an interval of 95 % needs."""
 
 
-def how_to_read() -> str:
-    """How such a figure is read."""
-    return (
-        "Each variant against the baseline, paired by network, relative to the baseline's median: left of "
-        "zero is faster. If an interval crosses zero, either variant may be faster. Read the thick interval "
-        "if you look at one line only, and the thin one if you compare all lines."
-    )
+_HOW_TO_READ = (
+    "Each variant against the baseline, paired by network, relative to the baseline's median: left of "
+    "zero is faster. If an interval crosses zero, either variant may be faster. Read the thick interval "
+    "if you look at one line only, and the thin one if you compare all lines."
+)
 
 
 def draw_differences(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     facets = Facets.of(source.knobs)
-    points = source.summary("differences").filter(pl.col("metric").is_in(list(_METRICS)), estimand="median")
+    points = source.summary("differences").filter(
+        pl.col("metric").is_in(list(SHOWN_METRICS)), estimand="median"
+    )
     variants = list(source.provenance.variants())
     compared = [variant for variant in variants if not at_levels(points, variant).is_empty()]
     things = {
         f"{kind_title(kind)}, {name}": points.filter(kind=kind, metric=metric)
-        for kind, (metric, name) in product(source.kinds(), _METRICS.items())
+        for kind, (metric, name) in product(source.kinds(), SHOWN_METRICS.items())
     }
     panels = {name: own for name, own in things.items() if own["relative"].is_not_null().any()}
     unreached = [name for name in things if name not in panels and compared]
@@ -102,7 +103,6 @@ class _Layout:
 
 
 def _notes(source: Source, variants: list[dict[str, str]], compared: list[dict[str, str]]) -> Iterator[str]:
-    """Notes on what the figure compares and what its lines and numbers mean."""
     for variant in [variant for variant in variants if variant not in compared][:1]:
         against = _name(source, variant, SOURCE)
         yield f"Change of the median, paired by network, against {against}. Times {clock_text(OPENING)}."
@@ -116,20 +116,12 @@ def _notes(source: Source, variants: list[dict[str, str]], compared: list[dict[s
 
 
 def _write_values(axis: Axes, rows: list[pl.DataFrame], bounds: str) -> None:
-    """The numbers of each line at the right of the panel."""
     beside = axis.get_yaxis_transform()
     for height, row in enumerate(rows):
         ends = (row[name][0] for name in ("relative", "relative_low", "relative_high"))
         axis.text(1.04, height, change_text(*ends), transform=beside, va="center", size=SMALL_PT)
-    axis.annotate(
-        f"[{bounds}]",
-        (1.04, 1),
-        xycoords="axes fraction",
-        xytext=(0, 3),
-        textcoords="offset points",
-        size=SMALL_PT,
-        color=GREY,
-    )
+    above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 3), "textcoords": "offset points"}
+    axis.annotate(f"[{bounds}]", (1.04, 1), **above, size=SMALL_PT, color=GREY)
 
 
 def _plot(points: pl.DataFrame, facets: Facets, panels: list[str], lines: list[str], few: bool) -> so.Plot:
@@ -149,10 +141,8 @@ def _plot(points: pl.DataFrame, facets: Facets, panels: list[str], lines: list[s
 
 
 def _cut(rows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a panel with their intervals cut where they leave it, and where arrows stand.
-
-    How far panels reach is the same for all: it follows from ``every`` row.
-    """
+    """The rows of a panel with their intervals cut where they leave it, and where arrows stand. How far
+    panels reach follows from ``every`` row."""
     low = -1.0
     high = max(1.0, 2.5 * float(every["relative"].abs().max() or 0.0))  # type: ignore[arg-type]
     farthest_low, farthest_high = (f"relative_simultaneous_{end}" for end in ("low", "high"))
@@ -174,14 +164,14 @@ FIGURES = (
     PlanFigure(
         "differences",
         "Differences from the baseline",
-        how_to_read(),
+        _HOW_TO_READ,
         ("differences", "outcomes"),
         draw_differences,
     ),
     PlanFigure(
         "perf_differences",
         "Differences from the baseline, perf clients",
-        how_to_read(),
+        _HOW_TO_READ,
         ("perf_differences", "perf_outcomes", "outcomes"),
         partial(draw_perf, draw=draw_differences),
     ),

@@ -1,7 +1,5 @@
-"""How measures differ from the baseline, and how what they count is spread.
-
-In: measure_differences.csv and distributions.csv. Out: a forest plot, with a row of panels for each topic and
-a line for each measure; curves of build times, round trips, goodput and utilisation.
+"""How measures differ from the baseline: a forest plot, with a row of panels for each topic and a line for
+each measure; and how what they count is spread: curves of build times, round trips, goodput and utilisation.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ _MOST_SPAN = 2.5
 
 
 def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """How measures differ from the baseline, as a forest plot."""
     baseline, facets = source.baseline(), Facets.of(source.knobs)
     held = {knob: baseline[knob] for knob in facets.rows[0]}
     points = at_levels(_drawn(source), held)
@@ -67,13 +64,11 @@ def _measures(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for axis, column in zip(row, facets.columns, strict=True):
             _panel(axis, at_levels(of_topic, column), facets)
             _finish(axis, of_topic, named=axis is row[0])
+            axis.set_xlabel("Change (points)" if topic.endswith(_POINTS) else "Change (%)")
         title = topic.removesuffix(_POINTS)
         row[0].set_title(title, loc="left", size=NORMAL_PT, weight="bold", x=0)
     for axis, column in zip(grid[0], facets.columns, strict=True):
         axis.set_title(folded(_against(column, baseline), 30))
-    for topic, row in zip(topics, grid, strict=True):
-        for axis in row:
-            axis.set_xlabel("Change (points)" if topic.endswith(_POINTS) else "Change (%)")
     levels = [level for level in facets.levels if level in points[facets.knob]]
     facets.legend(figure, marker=True, dashed=False, levels=levels)
     return figure, points, caption
@@ -86,10 +81,8 @@ def _against(column: dict[str, str], baseline: dict[str, str]) -> str:
 
 
 def _drawn(source: Source) -> pl.DataFrame:
-    """The rows that are drawn, with their topic and the name of their line; shares as parts.
-
-    The relays of a position alone stand only in the table.
-    """
+    """The rows that are drawn, with their topic and the name of their line; shares as parts. The relays of a
+    position alone stand only in the table."""
     known = measures_of(source.provenance.experiment)
     names = {name: one for name, one in known.items() if one.drawn}
     drawn = source.summary("measure_differences").filter(
@@ -127,15 +120,10 @@ def _placed(points: pl.DataFrame, facets: Facets) -> pl.DataFrame:
 def _panel(axis: Axes, points: pl.DataFrame, facets: Facets) -> None:
     if points.is_empty():
         return
+    ends = {"xmin": "shown_low", "xmax": "shown_high"}
     plot = (
         so.Plot(as_pandas(points), x="shown", y="y", color=facets.knob)
-        .add(
-            so.Range(linewidth=1.6, linestyle="-"),
-            xmin="shown_low",
-            xmax="shown_high",
-            orient="y",
-            legend=False,
-        )
+        .add(so.Range(linewidth=1.6, linestyle="-"), **ends, orient="y", legend=False)
         .add(MARK, marker=facets.knob, legend=False)
         .scale(**facets.scales())
         .label(x="", y="")
@@ -166,7 +154,6 @@ FEWEST = 3
 
 
 def _measure_cdfs(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """How build times, round trips, goodput and utilisation are spread."""
     facets = Facets.of(source.knobs)
     every = source.summary("distributions")
     # A curve of one network of several is no mean, and has no interval.
@@ -179,15 +166,13 @@ def _measure_cdfs(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if points.is_empty():
         said = too_few[0] if few else f"{source.provenance.engine} records none of these"
         return nothing(said, points, caption)
-    rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
+    rows: dict[str, tuple[Distribution, str]] = {}
+    things: dict[str, pl.DataFrame] = {}
     for name, group in _things(points):
         thing = _thing(name, group)
-        rows[thing[0].upper() + thing[1:]] = (
-            DISTRIBUTIONS[name],
-            group_text(group),
-            points.filter(distribution=name, group=group),
-        )
-    things = {name: of_kind_points for name, (_, _, of_kind_points) in rows.items()}
+        thing = thing[0].upper() + thing[1:]
+        rows[thing] = (DISTRIBUTIONS[name], group_text(group))
+        things[thing] = points.filter(distribution=name, group=group)
     figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption, *too_few)
     plot = (
         facets.plot(facets.place(things), things, x="value", y="share")
@@ -198,11 +183,11 @@ def _measure_cdfs(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .share(x=False)
     )
     for panel in facets.put(plot, figure, things, "", "too few"):
-        one, of_kind, of_kind_points = rows[panel.thing]
+        one, of_kind = rows[panel.thing]
         share_axis(panel.axis)
         panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
         panel.axis.xaxis.label.set_visible(True)
-        values = of_kind_points["value"].to_numpy()
+        values = things[panel.thing]["value"].to_numpy()
         if one.logarithmic:
             panel.axis.set_xlim(values.min() * 0.9, values.max() * 1.15)
             panel.axis.set_xscale("log")
@@ -216,7 +201,6 @@ def _measure_cdfs(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 def _things(points: pl.DataFrame) -> list[tuple[str, str]]:
-    """Each distribution and group in ``points``."""
     return points.select("distribution", "group").unique(maintain_order=True).rows()
 
 

@@ -20,7 +20,6 @@ _ROWS = {"Ninth decile, cells": "ninth_decile", "Median relay, cells": "median"}
 
 
 def _relay_queues(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """Queues in relays over time."""
     facets, engine = Facets.of(source.knobs), source.provenance.engine
     points = source.summary("queues")
     if points.is_empty():
@@ -44,7 +43,6 @@ _OF_ONE_RANGE = "Window", "Round trip"
 
 
 def _window_over_time(source: Source) -> tuple[Figure, pl.DataFrame, str]:
-    """Congestion windows and round trips over time."""
     facets = Facets.of(source.knobs)
     points = source.summary("windows")
     if points.is_empty():

@@ -18,12 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.drawing.axes import (
-    plain_log_ticks,
-    say_nothing_is_here,
-    share_axis,
-    share_text,
-)
+from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis, share_text
 from plotting.drawing.facets import MARK, PLACE, Facets, Panel, band
 from plotting.drawing.palette import GREY, canvas, nothing
 from plotting.drawing.source import PlanFigure, Source, draw_perf, kind_title
@@ -52,11 +47,8 @@ def how_to_read(byte: str) -> str:
 
 
 def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say).
-
-    Where the public network stands beside them, times count as they do there: most files of it count from the
-    request.
-    """
+    """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say). Where the public network
+    stands beside them, times count as they do there: most files of it count from the request."""
     beside = source.public()
     if beside is not None and _public(beside, metric).is_empty():
         metric += AFTER_COMMAND
@@ -116,7 +108,6 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
 def _finish(
     facets: Facets, panel: Panel, own: pl.DataFrame, outcomes: pl.DataFrame, public: pl.DataFrame
 ) -> None:
-    """Add to a panel of the curves ``own`` its axis, its failures and the public network."""
     share_axis(panel.axis)
     _failures(facets, panel, own, outcomes)
     if not public.is_empty():
@@ -145,7 +136,6 @@ def _limit(axis: Axes, points: pl.DataFrame) -> None:
 
 
 def _thin(source: Source) -> list[str]:
-    """What thick and thin lines are, where there are both."""
     return [f"Thick: mean. {source.band_note()}"] * (source.few and len(source.provenance.seeds) > 1)
 
 

@@ -1,10 +1,8 @@
 """One page for each plan: the question, the results, and how to make them again.
 
-In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an
-HTML page that needs no other file or host; the same input gives the same text.
-
-The words and numbers are gathered here, the page is laid out by templates/report.html.j2. Every number comes
-from the summaries or from ``torsweep network describe``; nothing is computed here.
+In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an HTML
+page that needs no other file or host; the same input gives the same text. Every number comes from the
+summaries or from ``torsweep network describe``; the page is laid out by templates/report.html.j2.
 """
 
 from __future__ import annotations
@@ -38,15 +36,10 @@ from torsweep.stats.likeness import public_file
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.statistic import PLAN_FILE, origin_of, read_plan
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
-from torsweep.stats.text import (
-    TextTable,
-    interval_text,
-    sources_of,
-)
+from torsweep.stats.text import TextTable, interval_text, sources_of
 from torsweep.stats.verdicts import CLAIMS, DRIFT_NOTE, ClaimsFile, read_claims
 from torsweep.study.portable import portable_experiment, repeat_command, repeat_overrides, repeat_place
 from torsweep.tor.repository import difference, find_commit, is_repository, left_main
-from torsweep.units import counted
 
 SIGNATURE = "torsweep-report"
 """Stands in each page, as the name of what made it."""
@@ -123,10 +116,8 @@ def gather(
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
 ) -> Page:
-    """What a page says about the plan of these folders, whose claims were judged with ``settings``.
-
-    Raises InputError when a file is missing or damaged, or they are not all of one plan.
-    """
+    """What a page says about the plan of these folders, whose claims were judged with ``settings``;
+    InputError when a file is missing or damaged, or they are not all of one plan."""
     experiment = load_experiment(experiment_file, settings)
     provenance = parse_provenance(origin_of(read_plan(summaries)), summaries / PLAN_FILE)
     if experiment.name != provenance.experiment:
@@ -150,10 +141,7 @@ def gather(
 
 
 def read_picture(file: Path, what: str = "") -> Picture:
-    """The figure in ``file``; ``what`` goes on after its title.
-
-    Raises InputError when it is missing or no PNG.
-    """
+    """The figure in ``file``; ``what`` goes on after its title. InputError when it is missing or no PNG."""
     content = read_bytes(file, MOST_PICTURE_BYTES, "no such file: draw the figures of the plan first")
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
@@ -185,7 +173,6 @@ def render(page: Page) -> str:
         "grouped": by_claim,
         "networks": network_rows,
         "slug": _slug,
-        "counted": counted,
     }
     return environment.get_template("report.html.j2").render(
         page=page,
@@ -237,13 +224,11 @@ def confidence_text(claim: Verdict) -> str:
     return ", ".join(levels)
 
 
-COMMON_PATHS = "drawn from the network's seed, the same in every variant of a network"
-
-
 def _facts(page: Page) -> Facts:
     """Facts on what was run that the opening of the summary does not say, as pairs of name and value."""
+    common = "drawn from the network's seed, the same in every variant of a network"
     return (
-        *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
+        *([] if page.experiment.pairing == FREE else [("Paths of circuits", common)]),
         *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in page.provenance.knobs.items()),
         *([("Utilisation in the baseline", page.utilisation)] if page.utilisation else []),
         ("Runs", str(len(page.provenance.runs))),

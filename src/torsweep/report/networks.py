@@ -22,10 +22,8 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Networks:
-    """The networks of a plan: their hosts, checksums by name, and what is unusual.
-
-    ``hosts`` and ``warnings`` have each text once; ``overload`` says in a sentence that there is one.
-    """
+    """The networks of a plan: their hosts and warnings, each text once, checksums by name, and a sentence on
+    an overload."""
 
     hosts: tuple[str, ...]
     sha256: tuple[Row, ...]
@@ -46,9 +44,8 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
         network, latencies = read_network(folder, latency=not bare)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
         if sha256 not in known:
-            raise InputError(
-                "is no network of the plan, or has been sampled anew since its runs", file=folder
-            )
+            problem = "is no network of the plan, or has been sampled anew since its runs"
+            raise InputError(problem, file=folder)
         # The name of the folder has the levels of knobs that change the network: ``paper+load=0.5``.
         name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(JOINED_BY)[1:]])
         hashes.append((name, sha256))
@@ -69,7 +66,6 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
 
 
 def _hosts_of(network: Network, *, given: bool) -> str:
-    """The hosts of a network that was ``given``, made by tornettools, or sampled."""
     kinds = [client.kind for client in network.clients]
     if not given:
         return f"{len(network.relays)} relays, {len(kinds)} clients, {len(network.servers)} servers"
