@@ -53,13 +53,8 @@ def test_what_all_tors_have_and_the_baseline_has_not_arrived():
     rows = {row.name: row for row in what_arrived(analysis)}
     assert [rows[name].arrived for name in ("KISTSchedRunInterval", "cc_alg")] == [True, True]
     kist = rows["KISTSchedRunInterval"]
-    assert (kist.role, kist.wanted, kist.found, kist.baseline, kist.networks) == (
-        "relay",
-        "100",
-        "100",
-        "2",
-        2,
-    )
+    told = (kist.role, kist.wanted, kist.found, kist.baseline, kist.networks)
+    assert told == ("relay", "100", "100", "2", 2)
     assert change_arrived(analysis, CHANGED) is True
 
 
@@ -88,14 +83,11 @@ def test_what_tors_do_not_say_is_neither_arrived_nor_lacking():
     assert change_arrived(analysis_of(USUAL, lacking), CHANGED) is False
 
 
-def test_a_line_that_says_what_tor_has_anyway_changes_nothing():
+def test_a_line_that_says_what_tor_has_changes_nothing_and_hosts_that_do_not_get_it_do_not_count():
     usual = [*USUAL, ("client", "option", "ClientOnly", None, "1", 50)]
     line = ("client", "option", "ConnectionPadding", "default", "default", 50)
     (row,) = what_arrived(analysis_of(usual, [*usual, line]))
     assert (row.found, row.baseline, row.arrived) == ("default", "default", False)
-
-
-def test_hosts_that_do_not_get_the_line_do_not_count():
     some = [option("relay", "100", "100", 6), option("relay", "2", "2", 14), parameter("2", "2")]
     (row,) = what_arrived(analysis_of(USUAL, some))
     assert (row.found, row.arrived) == ("100", True)

@@ -7,7 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torsweep.stats.claims.change import BESIDE, NOTHING, SAME_DOWNLOAD, STATED, AnyChange, MeasureQuestion
+from torsweep.stats.claims.change import (
+    BESIDE,
+    NOTHING,
+    SAME_DOWNLOAD,
+    STATED,
+    AnyChange,
+    MeasureQuestion,
+    other_than_0,
+)
 from torsweep.stats.claims.judging import (
     HOLDS,
     INCONCLUSIVE,
@@ -16,8 +24,6 @@ from torsweep.stats.claims.judging import (
     YES,
     Inquiry,
     Verdict,
-    above,
-    below,
     within,
     within_factor,
 )
@@ -33,7 +39,7 @@ def question(values: np.ndarray, group: str = SAME_DOWNLOAD) -> MeasureQuestion:
         group,
         values,
         "not 0",
-        lambda interval: above(0)(interval) or below(0)(interval),
+        other_than_0,
         lambda _: False,
         within_factor(BOUND),
         logarithms=True,
@@ -137,7 +143,7 @@ def test_where_nobody_is_stuck_the_number_of_clients_says_what_may_be(
         "",
         np.zeros(networks),
         "not 0",
-        lambda interval: above(0)(interval) or below(0)(interval),
+        other_than_0,
         lambda _: False,
         within(0.02),
         group=NOTHING,

@@ -17,7 +17,6 @@ from tests.model_comparison import (
     BASELINE,
     END_US,
     KNOB,
-    WARM_UP_S,
     Spoil,
     both,
     compared,
@@ -40,7 +39,6 @@ THREE, FOUR, FIVE, EIGHT, TWENTY = (range(1, 1 + many) for many in (3, 4, 5, 8, 
 SLOW_NETWORK = 3
 LESS, MORE = (-0.3, -0.1), (0.1, 0.3)
 TENTH_SHORTER = slower(0.9)
-IN_WARM_UP_US = WARM_UP_S * 10**6
 
 
 @pytest.fixture(scope="module")

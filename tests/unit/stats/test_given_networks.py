@@ -32,22 +32,21 @@ def tables_of(folder: Path, *networks: str) -> PlanTables:
     return gathered(runs, folder, "given")
 
 
+AS_GIVEN = "tor's options as the network has them"
+
+
 @pytest.mark.parametrize(
     ("networks", "over", "era"),
     [
-        ((), "over 2 networks.", "era 2012"),
-        (("a" * 64, "b" * 64), "over 2 networks.", "tor's options as the network has them"),
-        (
-            ("a" * 64,),
-            "over 2 seeds of one network: they say nothing about other networks.",
-            "tor's options as the network has them",
-        ),
+        ((), "2 networks.", "era 2012"),
+        (("a" * 64, "b" * 64), "2 networks.", AS_GIVEN),
+        (("a" * 64,), "2 seeds of one network: they say nothing about other networks.", AS_GIVEN),
     ],
 )
 def test_the_summary_says_what_its_intervals_are_over(tmp_path, experiment, networks, over, era):
     tables = tables_of(tmp_path, *networks)
     text = shown_summary(summarize(tables, experiment)).markdown
-    assert f"Intervals are 95 % t-intervals {over}" in text
+    assert f"Intervals are 95 % t-intervals over {over}" in text
     assert era_text(tables.provenance) == era and era in text
 
 

@@ -45,23 +45,22 @@ def test_scipy_agrees() -> None:
     assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_one_network_has_a_mean_and_no_interval() -> None:
-    interval = t_interval([2.0])
-    assert interval.mean == 2
-    assert not interval.known
-
-
-def test_a_network_without_a_value_leaves_nothing() -> None:
-    interval = t_interval([1.0, np.nan, 2.0])
-    assert np.isnan(interval.mean)
-    assert not interval.known
-    assert t_interval([]).networks == 0
-
-
-def test_no_spread_at_all() -> None:
-    assert not t_interval([0.0] * 5).known
-    assert (t_interval([0.0] * 6).low, t_interval([0.0] * 6).high) == (0, 0)
-    assert not t_interval([0.0] * 6, 0.99).known
+@pytest.mark.parametrize(
+    ("values", "confidence", "mean", "bounds"),
+    [
+        ([2.0], 0.95, 2.0, None),
+        ([1.0, np.nan, 2.0], 0.95, np.nan, None),
+        ([], 0.95, np.nan, None),
+        ([0.0] * 5, 0.95, 0.0, None),
+        ([0.0] * 6, 0.95, 0.0, (0.0, 0.0)),
+        ([0.0] * 6, 0.99, 0.0, None),
+    ],
+    ids=["one network", "one without a value", "none", "five alike", "six alike", "six at 99 %"],
+)
+def test_where_there_is_no_spread_to_go_by(values, confidence, mean, bounds) -> None:
+    interval = t_interval(values, confidence)
+    assert interval.mean == pytest.approx(mean, nan_ok=True) and interval.networks == len(values)
+    assert (interval.low, interval.high) == (bounds or pytest.approx((np.nan, np.nan), nan_ok=True))
 
 
 def test_bonferroni_splits_the_error() -> None:

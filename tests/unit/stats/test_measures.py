@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.analyses import analysis_of
 from tests.synthetic import RELAY_BYTES_PER_S, Size, gathered, record_tables, write_sweep
 from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BYTES, WIRE_PACKETS
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
-from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables
+from torsweep.runsets.plan_tables import METADATA_KEY, PlanTables, at_levels
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import measures_of, numbers_of_runs
@@ -26,6 +27,15 @@ from torsweep.stats.summarize import Summary, analyse, summarize
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
 KNOBS = {"k": ["a", "b"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
+
+
+def _altered(tables: PlanTables, folder: Path, name: str, rows: pl.DataFrame) -> PlanTables:
+    """``tables`` in ``folder``, with ``rows`` in place of those of the table ``name``."""
+    for table in tables.directory.iterdir():
+        shutil.copy(table, folder)
+    rows.write_parquet(folder / f"{name}.parquet", metadata={METADATA_KEY: tables.provenance.to_json()})
+    record_tables(folder)
+    return PlanTables.open(folder)
 
 
 def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> float:
@@ -52,10 +62,8 @@ def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
         "done_early": (20.0, 20.0, True),
     }
     expected = {"clients_stalled": 4 / 8, "clients_without_progress": 3 / 8}
-    for table in tables.directory.iterdir():
-        shutil.copy(table, tmp_path)
-    file = tmp_path / "clients.parquet"
-    head = pl.read_parquet(file).filter(kind="web").unique(["seed", *tables.knobs])
+    listed = pl.read_parquet(tables.directory / "clients.parquet")
+    head = listed.filter(kind="web").unique(["seed", *tables.knobs])
     rows = pl.DataFrame(
         [
             (name, *(None if s is None else int(s * 1e6) for s in row[:2]), row[2])
@@ -64,12 +72,10 @@ def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
         {"client": pl.String, "last_us": pl.Int64, "latest_byte_us": pl.Int64, "latest_known": pl.Boolean},
         orient="row",
     )
-    made = head.drop(rows.columns).join(rows, how="cross").select(pl.read_parquet(file).columns)
+    made = head.drop(rows.columns).join(rows, how="cross").select(listed.columns)
     unknown = (pl.col("seed") == 1) & (pl.col("client") == "flowing")
     made = made.with_columns(latest_known=pl.when(unknown).then(False).otherwise("latest_known"))
-    made.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
-    record_tables(tmp_path)
-    numbers = numbers_of_runs(analyse(PlanTables.open(tmp_path), experiment))
+    numbers = numbers_of_runs(analyse(_altered(tables, tmp_path, "clients", made), experiment))
     for measure, share in expected.items():
         runs = numbers[measure, "web"]
         assert runs["value"].to_list() == [share] * runs.height
@@ -79,17 +85,12 @@ def test_who_got_nothing_for_how_long(tables, experiment, tmp_path):
 
 def test_times_by_continent_are_those_of_the_clients_there(tables, experiment, tmp_path):
     assert not any(name.endswith("continent") for name, _ in numbers_of_runs(analyse(tables, experiment)))
-    for table in tables.directory.iterdir():
-        shutil.copy(table, tmp_path)
-    file, of_asia = tmp_path / "clients.parquet", [f"web{number}" for number in range(1, 13)]
-    continent = pl.when(pl.col("client").is_in(of_asia)).then(pl.lit("Asia")).otherwise(pl.lit("Europe"))
-    rows = pl.read_parquet(file).with_columns(continent=continent)
-    rows.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
-    record_tables(tmp_path)
-    analysis = analyse(PlanTables.open(tmp_path), experiment)
+    here = pl.col("client").is_in([f"web{number}" for number in range(1, 13)])
+    continent = pl.when(here).then(pl.lit("Asia")).otherwise(pl.lit("Europe"))
+    rows = pl.read_parquet(tables.directory / "clients.parquet").with_columns(continent=continent)
+    analysis = analyse(_altered(tables, tmp_path, "clients", rows), experiment)
     numbers = numbers_of_runs(analysis)
     streams = analysis.once(measured_downloads)
-    here = pl.col("client").is_in(of_asia)
     for group, chosen in (("Asia", here), ("Europe", ~here)):
         alone = run_quantiles(streams.filter(pl.col("kind") == "web", chosen), analysis.knobs)
         for measure, metric in (("first_byte_by_continent", "ttfb"), ("last_byte_by_continent", "ttlb")):
@@ -100,14 +101,9 @@ def test_times_by_continent_are_those_of_the_clients_there(tables, experiment, t
 
 
 def test_what_a_run_does_not_say_is_not_0(tables, experiment, tmp_path):
-    for table in tables.directory.iterdir():
-        shutil.copy(table, tmp_path)
-    file = tmp_path / "received.parquet"
     silent, without_bulk = pl.col("seed") == 1, (pl.col("seed") == 2) & (pl.col("kind") == "bulk")
-    rows = pl.read_parquet(file).filter(~silent, ~without_bulk)
-    rows.write_parquet(file, metadata={METADATA_KEY: tables.provenance.to_json()})
-    record_tables(tmp_path)
-    numbers = numbers_of_runs(analyse(PlanTables.open(tmp_path), experiment))
+    rows = pl.read_parquet(tables.directory / "received.parquet").filter(~silent, ~without_bulk)
+    numbers = numbers_of_runs(analyse(_altered(tables, tmp_path, "received", rows), experiment))
     assert set(numbers["goodput_total", "all"]["seed"]) == {2, 3, 4}
     bulk = numbers["goodput_total", "bulk"]
     assert set(bulk["seed"]) == {2, 3, 4} and set(bulk.filter(value=0.0)["seed"]) == {2}
@@ -121,9 +117,7 @@ def test_numbers_are_those_of_the_tables(summary, tables):
     assert _mean(summary, "peak_memory_total", "client") == pytest.approx(40 * 30)
     assert _mean(summary, "least_round_trip_median") == pytest.approx(0.1)
     assert _mean(summary, "start_median") == pytest.approx(2.5)
-    relays = tables.relays(["relay", "bytes_out"]).filter(
-        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
-    )
+    relays = at_levels(tables.relays(["relay", "bytes_out"]), BASELINE)
     by_relay = relays.group_by("seed", "relay").agg(pl.col("bytes_out").sum() / 120 / RELAY_BYTES_PER_S)
     shares = by_relay.group_by("seed").agg(
         pl.col("bytes_out").mean().alias("mean"), pl.col("bytes_out").quantile(0.9, "linear").alias("p90")
@@ -143,9 +137,7 @@ def test_numbers_are_those_of_the_tables(summary, tables):
 
 
 def test_build_times_leave_failed_circuits_out_and_shares_count_them(summary, tables):
-    circuits = tables.circuits(["launched_us", "built_us", "close_reason"]).filter(
-        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
-    )
+    circuits = at_levels(tables.circuits(["launched_us", "built_us", "close_reason"]), BASELINE)
     built = circuits.with_columns(s=(pl.col("built_us") - pl.col("launched_us")) / 1e6)
     medians = np.array([run["s"].drop_nulls().median() for _, run in built.group_by("seed")])
     failed = [run["built_us"].is_null().mean() for _, run in circuits.group_by("seed")]
@@ -158,10 +150,7 @@ def test_build_times_leave_failed_circuits_out_and_shares_count_them(summary, ta
 
 def test_goodput_counts_from_each_share_to_the_last_byte(summary, tables):
     columns = ["kind", "outcome", "first_byte_us", "half_us", "most_us", "last_byte_us", "bytes_wanted"]
-    bulk = tables.streams(columns).filter(
-        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items()), outcome="complete"
-    )
-    bulk = bulk.filter(pl.col("kind").cast(pl.String) == "bulk")
+    bulk = at_levels(tables.streams(columns), {**BASELINE, "outcome": "complete", "kind": "bulk"})
     for measure, since, share in (
         ("goodput_median", "first_byte_us", 1.0),
         ("goodput_last_half_median", "half_us", 0.5),
@@ -246,11 +235,9 @@ def test_what_runs_do_not_record_is_left_out(experiment, tmp_path):
     for run in runs:
         for schema in (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS):
             (run / schema.file).unlink()
-        record_tables(run)
         relays = pl.read_parquet(run / "relays.parquet")
-        relays.with_columns(pl.lit(None, pl.Int64).alias("outbuf_bytes")).write_parquet(
-            run / "relays.parquet"
-        )
+        unknown = [pl.lit(None, pl.Int64).alias(name) for name in ("outbuf_bytes", "queued_cells_max")]
+        relays.with_columns(unknown).write_parquet(run / "relays.parquet")
         streams = pl.read_parquet(run / "streams.parquet")
         perf = pl.when(pl.col("client") == "web1").then(pl.lit("perf_50kib")).otherwise("kind").alias("kind")
         streams.with_columns(perf).write_parquet(run / "streams.parquet")
@@ -267,7 +254,7 @@ def test_what_runs_do_not_record_is_left_out(experiment, tmp_path):
     assert set(summary["measures"]["measure"]) - of_errors == left
     assert set(summary["measures"].filter(measure="goodput_median")["group"]) == {"web", "bulk", "perf_50kib"}
     assert set(summary["distributions"]["distribution"]) == {"goodput", "utilisation"}
-    assert summary["windows"].is_empty()
+    assert summary["windows"].is_empty() and summary["queues"].is_empty()
 
 
 def test_windows_over_time_are_means_over_networks(summary):

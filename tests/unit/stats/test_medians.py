@@ -17,21 +17,9 @@ KNOB = "refill_interval"
 
 
 def _streams(rows: list[dict[str, object]]) -> pl.DataFrame:
-    whole = [
-        {
-            "seed": 1,
-            KNOB: "10ms",
-            "client": "web1",
-            "kind": "web",
-            "start_us": 0,
-            "command_us": 0,
-            "outcome": "complete",
-            **dict.fromkeys(metric.column for metric in METRICS.values()),
-            **row,
-        }
-        for row in rows
-    ]
+    usual = {"seed": 1, KNOB: "10ms", "client": "web1", "kind": "web", "start_us": 0, "command_us": 0}
     times = dict.fromkeys((metric.column for metric in METRICS.values()), pl.Int64)
+    whole = [{**usual, "outcome": "complete", **dict.fromkeys(times), **row} for row in rows]
     return pl.DataFrame(whole, schema_overrides=times)
 
 
@@ -40,62 +28,48 @@ def _at(first_s: float | None, client: str = "web1", **more: object) -> dict[str
     return {"first_byte_us": time_us, "observed_us": time_us, "client": client} | more
 
 
-def _ttfb(frame: pl.DataFrame) -> dict[str, object]:
-    return run_quantiles(frame, [KNOB]).filter(pl.col("metric") == "ttfb").row(0, named=True)
+def _ttfb(rows: list[dict[str, object]], clients: pl.DataFrame | None = None) -> dict[str, object]:
+    return run_quantiles(_streams(rows), [KNOB], clients).filter(metric="ttfb").row(0, named=True)
 
 
 def test_the_median_counts_failures_and_what_was_cut_off() -> None:
     complete = [_at(s) for s in (1.0, 2.0, 3.0)]
-    assert _ttfb(_streams(complete))["median_s"] == 2.0
+    assert _ttfb(complete)["median_s"] == 2.0
     failed = [_at(None, observed_us=1, outcome="failed")] * 2
-    row = _ttfb(_streams(complete + failed))
+    row = _ttfb(complete + failed)
     assert row["median_s"] == 3.0
     assert row["top"] == pytest.approx(0.6)
     cut = [_at(None, observed_us=2_500_000, outcome="unfinished")]
-    assert _ttfb(_streams(complete + cut))["median_s"] == 2.0
-    assert _ttfb(_streams(complete[:1] + failed))["median_s"] is None
-
-
-def test_a_download_that_failed_after_its_first_byte_has_a_first_byte() -> None:
-    row = _ttfb(_streams([_at(1.0, observed_us=9_000_000, outcome="failed"), _at(2.0)]))
-    assert (row["median_s"], row["top"]) == (1.0, 1.0)
+    assert _ttfb(complete + cut)["median_s"] == 2.0
+    assert _ttfb(complete[:1] + failed)["median_s"] is None
+    after_its_first_byte = _ttfb([_at(1.0, observed_us=9_000_000, outcome="failed"), _at(2.0)])
+    assert (after_its_first_byte["median_s"], after_its_first_byte["top"]) == (1.0, 1.0)
 
 
 def test_a_fast_client_counts_once_among_clients() -> None:
     fast = [_at(0.1, "web1")] * 20
     slow = [_at(1.0, "web2"), _at(1.2, "web2"), _at(1.4, "web2"), _at(2.0, "web3")]
-    row = _ttfb(_streams(fast + slow))
+    row = _ttfb(fast + slow)
     assert row["median_s"] == pytest.approx(0.1)
     assert row["client_median_s"] == pytest.approx(1.2)
     assert (row["downloads"], row["clients"]) == (24, 3)
 
 
 def test_a_client_that_completes_nothing_is_slower_than_any() -> None:
-    never = [_at(None, f"web{n}", observed_us=5, outcome="timeout") for n in (3, 4)]
-    assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] == 2.0
-    never.append(_at(None, "web5", observed_us=5, outcome="timeout"))
-    assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] is None
+    complete = [_at(1.0, "web1"), _at(2.0, "web2")]
+    never = [_at(None, f"web{n}", observed_us=5, outcome="timeout") for n in (3, 4, 5)]
+    assert _ttfb(complete + never[:2])["client_median_s"] == 2.0
+    assert _ttfb(complete + never)["client_median_s"] is None
 
 
 def test_a_client_without_any_download_is_slower_than_any() -> None:
-    rows = [_at(1.0, "web1"), _at(2.0, "web2"), _at(3.0, "web3")]
-    frame = _streams(rows)
-    clients = frame.select("seed", KNOB, "kind", "client")
-    absent = clients.with_columns(client=pl.concat_str(pl.lit("absent"), "client"))
-
-    def of(clients: pl.DataFrame) -> dict[str, object]:
-        found = run_quantiles(frame, [KNOB], clients).filter(pl.col("metric") == "ttfb")
-        return found.row(0, named=True)
-
-    assert of(clients)["client_median_s"] == 2.0
-    row = of(pl.concat([clients, absent]))
-    assert (row["client_median_s"], row["clients"], row["median_s"]) == (3.0, 6, 2.0)
-    assert (
-        of(pl.concat([clients, absent, absent.tail(1).with_columns(client=pl.lit("web9"))]))[
-            "client_median_s"
-        ]
-        is None
-    )
+    rows = [_at(float(number), f"web{number}") for number in (1, 2, 3)]
+    one = _streams(rows).head(1).select("seed", KNOB, "kind")
+    names = pl.DataFrame({"client": [f"web{number}" for number in range(1, 8)]})
+    three, six, seven = (_ttfb(rows, one.join(names.head(many), how="cross")) for many in (3, 6, 7))
+    assert three["client_median_s"] == 2.0
+    assert (six["client_median_s"], six["clients"], six["median_s"]) == (3.0, 6, 2.0)
+    assert seven["client_median_s"] is None
 
 
 def test_the_mean_is_waiting_time_over_completions() -> None:
@@ -120,12 +94,12 @@ def test_the_mean_is_waiting_time_over_completions() -> None:
     moments = np.arange(begin, end, step) + step / 2
     waiting = sum(((starts <= moment) & (firsts > moment)).sum() for moment in moments) * step
     complete = ((firsts > begin) & (firsts <= end) & ~fails).sum()
-    assert _ttfb(_streams(rows))["mean_s"] == pytest.approx(waiting / complete, rel=1e-3)
+    assert _ttfb(rows)["mean_s"] == pytest.approx(waiting / complete, rel=1e-3)
 
 
 def test_the_weight_of_the_fastest_quarter() -> None:
     rows = [_at(1.0, f"web{n}") for n in (1, 1, 1, 1, 1, 2, 3, 4)]
-    assert _ttfb(_streams(rows))["fastest_quarter"] == pytest.approx(5 / 8)
+    assert _ttfb(rows)["fastest_quarter"] == pytest.approx(5 / 8)
 
 
 def test_what_came_before_the_measured_time_is_no_time_of_it() -> None:
@@ -158,20 +132,16 @@ def test_a_band_of_the_difference_shows_what_is_paired() -> None:
 
 
 def test_after_command_leaves_out_what_had_no_command() -> None:
-    frame = _streams(
-        [
-            _at(3.0, command_us=1_000_000, first_byte_after_command_us=2_000_000),
-            _at(None, command_us=None, observed_us=7, outcome="failed"),
-        ]
-    )
-    rows = downloads(frame, METRICS["ttfb_after_command"], ["seed"])
+    with_command = _at(3.0, command_us=1_000_000, first_byte_after_command_us=2_000_000)
+    without = _at(None, command_us=None, observed_us=7, outcome="failed")
+    rows = downloads(_streams([with_command, without]), METRICS["ttfb_after_command"], ["seed"])
     assert rows.times_s.tolist() == [2.0]
 
 
 def test_curves_are_means_over_networks(summary: Summary, tables: PlanTables) -> None:
-    of_one = pl.col("metric") == "ttlb", pl.col("kind") == "web", pl.col(KNOB) == "100ms"
-    curve = summary["curves"].filter(*of_one, pl.col("circuit_policy") == "ewma").sort("share")
-    runs = summary["medians"].filter(*of_one, pl.col("circuit_policy") == "ewma")
+    of_one = {"metric": "ttlb", "kind": "web", KNOB: "100ms", "circuit_policy": "ewma"}
+    curve = summary["curves"].filter(**of_one).sort("share")
+    runs = summary["medians"].filter(**of_one)
     (middle,) = curve["median_s"].unique().to_list()
     around = curve.filter((pl.col("share") - 0.5).abs() < 0.001)["time_s"]
     assert len(around) == 2 and around[0] <= middle <= around[1]
@@ -196,14 +166,11 @@ def test_a_band_stays_on_a_logarithmic_axis_and_ends_where_a_network_ends() -> N
     assert (curve["high_s"] / curve["time_s"]).to_list() == pytest.approx(curve["time_s"] / curve["low_s"])
 
 
-def test_a_single_network_has_a_curve_and_no_band(tables: PlanTables) -> None:
+def test_a_single_network_has_no_band_and_a_curve_that_ends_below_one_half_no_median(tables) -> None:
     streams = tables.streams(STREAM_COLUMNS).filter(pl.col("seed") == 1)
     curve = curves(streams, tables.knobs)
     assert curve["time_s"].null_count() == 0
     assert curve["low_s"].is_nan().all()
-
-
-def test_a_curve_that_ends_below_one_half_has_no_median() -> None:
     failed = [_at(None, observed_us=1, outcome="failed")] * 2
     curve = curves(_streams([_at(1.0), *failed]), [KNOB]).filter(pl.col("metric") == "ttfb")
     assert curve.height > 300
@@ -217,9 +184,7 @@ def test_every_download_has_one_outcome(tables: PlanTables) -> None:
     by_kind = downloads_by_kind(counts)
     assert by_kind == {kind: streams.filter(pl.col("kind") == kind).height for kind in ("web", "bulk")}
     assert list(by_kind) == ["web", "bulk"]
-    assert (
-        counts["downloads"]
-        == counts.select(pl.sum_horizontal("complete", "failed", "timeout", "unfinished"))["complete"]
-    ).all()
+    outcomes = pl.sum_horizontal("complete", "failed", "timeout", "unfinished")
+    assert counts.select((pl.col("downloads") == outcomes).all()).item()
     slow = counts.filter(pl.col(KNOB) == "1000ms", pl.col("kind") == "web")["failure_share"]
     assert slow.mean() == pytest.approx(0.04, abs=0.02)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.inference.intervals import Interval, t_interval
 from torsweep.stats.inference.moderation import (
     BETWEEN_STUDIES,
     EFFECT_VARIES,
@@ -63,13 +63,15 @@ def studies(
     return values, CHANCE * np.sqrt(np.mean(chance(KNOWN) ** 2, axis=1))
 
 
+def moderated_intervals(values: np.ndarray, known: np.ndarray) -> list[Interval]:
+    pairs = zip(values, known, strict=True)
+    return [moderated_interval(each, 0.99, Prior(sd, KNOWN)) for each, sd in pairs]
+
+
 @pytest.mark.parametrize("tail", [None, 5.0], ids=["normal", "heavy tails"])
 @pytest.mark.parametrize("networks", [3, 4, 8])
 def test_what_is_alike_is_shown_no_more_often_than_stated(networks: int, tail: float | None) -> None:
-    values, known = studies(networks, 0, 0, tail)
-    intervals = [
-        moderated_interval(each, 0.99, Prior(sd, KNOWN)) for each, sd in zip(values, known, strict=True)
-    ]
+    intervals = moderated_intervals(*studies(networks, 0, 0, tail))
     assert np.mean([each.low > 0 or each.high < 0 for each in intervals]) <= 0.0145
 
 
@@ -77,20 +79,14 @@ def test_what_is_alike_is_shown_no_more_often_than_stated(networks: int, tail: f
 def test_few_networks_show_what_they_could_not(networks: int, before: float, after: float) -> None:
     values, known = studies(networks, 0.05, EFFECT_VARIES)
     plain = [t_interval(each, 0.99).low > 0 for each in values]
-    shown = [
-        moderated_interval(each, 0.99, Prior(sd, KNOWN)).low > 0
-        for each, sd in zip(values, known, strict=True)
-    ]
+    shown = [each.low > 0 for each in moderated_intervals(values, known)]
     assert np.mean(plain) < before and np.mean(shown) > after
 
 
 @pytest.mark.parametrize("varies", [0.3, 0.6])
 @pytest.mark.parametrize("networks", [3, 8])
 def test_intervals_cover_a_change_that_varies(networks: int, varies: float) -> None:
-    values, known = studies(networks, 0.1, varies)
-    intervals = [
-        moderated_interval(each, 0.99, Prior(sd, KNOWN)) for each, sd in zip(values, known, strict=True)
-    ]
+    intervals = moderated_intervals(*studies(networks, 0.1, varies))
     assert np.mean([each.low <= 0.1 <= each.high for each in intervals]) > 0.965
 
 

@@ -87,10 +87,8 @@ def test_the_folder_is_published_whole_and_opened_elsewhere(study, tmp_path, mon
     own = ("README.md", "analysis.py", "experiment.yaml", "figures.py", "more.py")
     assert names == {*(f"experiments/mine/{name}" for name in own), "experiments/other/analysis.py"}
     monkeypatch.chdir(there)
-    assert [type(claim).__name__ for claim in claims_of(load_experiment("mine"))] == [
-        "Lucky",
-        "ExtremeMeasure",
-    ]
+    claims = claims_of(load_experiment("mine"))
+    assert [type(claim).__name__ for claim in claims] == ["Lucky", "ExtremeMeasure"]
     assert other_torsweep() is None
     MADE_WITH.write_text('{"torsweep": "0.0.9", "analysis": "0123456789ab"}')
     assert "published with torsweep 0.0.9 (analysis 0123456789ab); this is " in other_torsweep()

@@ -1,4 +1,4 @@
-"""The whole summary of a plan, as files."""
+"""The whole summary of a plan, as files, which are read while all of them are as they were made."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from plotting.drawing.source import Source
 from tests.synthetic import Size, gathered, record_tables, with_perf_clients, write_sweep
 from torsweep.errors import InputError
-from torsweep.runsets.collect import collect
-from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.claims import claims_of
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.inference.interim import FIRST_SHARE, FIXED
@@ -26,10 +25,7 @@ def test_the_synthetic_sweep_comes_out_as_it_was_made(summary):
     judged = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
     assert judged["web_best_at_10ms"] == "holds"
     assert judged["bulk_round_robin_worst_at_100ms"] == "contradicted"
-    depth = summary["stairs"].filter(pl.col("refill_interval") == "1000ms", pl.col("period") == "1000ms")[
-        "depth"
-    ]
-    assert depth.min() > 0.5
+    assert summary["stairs"].filter(refill_interval="1000ms", period="1000ms")["depth"].min() > 0.5
 
 
 def test_claims_about_round_robin_are_judged_at_another_quantum(experiment, tmp_path):
@@ -57,14 +53,8 @@ def test_the_same_tables_give_the_same_summary(tables, experiment, summary):
         assert_frame_equal(statistics("refill_sweep")[name].frame(again), summary[name])
 
 
-OF_ALL_KINDS = (
-    "measures.csv",
-    "measure_differences.csv",
-    "distributions.csv",
-    "plan.json",
-    "summary.json",
-    "summary.md",
-)
+OF_ALL_KINDS = {f"{name}.csv" for name in ("measures", "measure_differences", "distributions")}
+OF_ALL_KINDS |= {"plan.json", "summary.json", "summary.md"}
 """What has perf clients beside the others."""
 
 
@@ -118,8 +108,7 @@ def test_one_network_is_said_and_nothing_fails(experiment, tmp_path):
 def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment, tmp_path):
     knobs = {**experiment.knobs, "load": ["0.5", "0.8", "1", "1.1"]}
     runs = write_sweep(tmp_path / "runs", knobs, run_seeds=(1,), size=SMALL)
-    collect(runs, tmp_path / "tables", network="ci", plan="loads")
-    analysis = analyse(PlanTables.open(tmp_path / "tables"), experiment)
+    analysis = analyse(gathered(runs, tmp_path, plan="loads"), experiment)
     settings = {verdict.setting.partition(",")[0] for verdict in analysis.once(verdicts)}
     assert settings == {"load=0.5", "load=0.8", "load=1", "load=1.1"}
     assert analysis.baseline["load"] == "1"
@@ -140,17 +129,13 @@ def test_runs_without_downloads_leave_claims_open(experiment, tmp_path):
 
 def test_tables_of_another_plan_are_refused(experiment, tmp_path):
     runs = write_sweep(tmp_path / "runs", run_seeds=(1,), size=SMALL)
-    collect(runs, tmp_path / "tables", network="ci", plan="aligned_phases")
     with pytest.raises(InputError, match="other knobs than plan aligned_phases"):
-        summarize(PlanTables.open(tmp_path / "tables"), experiment)
-    collect(runs[2:], tmp_path / "less", network="ci")
+        summarize(gathered(runs, tmp_path / "other", plan="aligned_phases"), experiment)
     with pytest.raises(InputError, match="another experiment"):
-        renamed = experiment.model_copy(update={"name": "other"})
-        summarize(PlanTables.open(tmp_path / "less"), renamed)
+        summarize(gathered(runs, tmp_path / "all"), experiment.model_copy(update={"name": "other"}))
     others = [run for run in runs if "100ms+circuit_policy=ewma" not in run.name]
-    collect(others, tmp_path / "no", network="ci")
     with pytest.raises(InputError, match="lacks the baseline"):
-        summarize(PlanTables.open(tmp_path / "no"), experiment)
+        summarize(gathered(others, tmp_path / "no"), experiment)
 
 
 def test_a_sweep_that_grows_allows_for_the_summary_of_fewer_networks(experiment, tmp_path):
@@ -172,3 +157,16 @@ def test_a_sweep_that_grows_allows_for_the_summary_of_fewer_networks(experiment,
     ]
     width, fixed = (each.simultaneous.high - each.simultaneous.low for each in bounds)
     assert width != fixed
+
+
+@pytest.mark.parametrize("name", ["claims.csv", "claims.json", "queues.csv", "summary.md"])
+def test_one_flipped_bit_in_any_file_is_seen_by_whoever_reads_another(summary, tmp_path, name):
+    folder = tmp_path / "summaries"
+    write_summary(summary, folder)
+    assert read_claims(folder).experiment == "refill_sweep" and Source(folder).summary("medians").height
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    for read in (read_claims, lambda folder: Source(folder).provenance):
+        with pytest.raises(InputError, match=f"{name}: has changed: its SHA-256 is not the one in plan.json"):
+            read(folder)

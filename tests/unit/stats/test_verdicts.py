@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -43,22 +44,13 @@ def evidence(
     """Runs in which each level has its median in every network, times a speed, times noise."""
     generator = np.random.default_rng(7)
     speeds = generator.lognormal(0, 0.3, networks)
-    rows = [
-        {
-            "metric": metric,
-            "kind": "web",
-            "refill_interval": level,
-            "circuit_policy": policy,
-            "seed": seed,
-            "median_s": ((round_robin if policy == "round_robin" else None) or medians)[level]
-            * speed
-            * (1 + noise * generator.normal()),
-        }
-        for metric in ("ttfb", "ttlb")
-        for policy in KNOBS["circuit_policy"]
-        for level in KNOBS["refill_interval"]
-        for seed, speed in enumerate(speeds)
-    ]
+    of_policy = {"ewma": medians, "round_robin": round_robin or medians}
+    rows = []
+    for metric, policy, level in product(("ttfb", "ttlb"), KNOBS["circuit_policy"], KNOBS["refill_interval"]):
+        about = {"metric": metric, "kind": "web", "refill_interval": level, "circuit_policy": policy}
+        for seed, speed in enumerate(speeds):
+            median_s = of_policy[policy][level] * speed * (1 + noise * generator.normal())
+            rows.append({**about, "seed": seed, "median_s": median_s})
     return analysis_of(KNOBS, BASELINE, {quantiles_of_runs: pl.DataFrame(rows)})
 
 
@@ -130,18 +122,14 @@ def test_relative_differences_are_the_same_from_either_side():
     assert there.low + 1 == pytest.approx(1 / (back.high + 1))
 
 
-@pytest.mark.parametrize("networks", [1, 2])
-@pytest.mark.parametrize("medians", [RISING, FALLING])
-def test_two_networks_decide_nothing(medians, networks):
+@pytest.mark.parametrize(("medians", "decided"), [(RISING, HOLDS), (FALLING, CONTRADICTED)])
+def test_three_networks_decide_and_two_do_not(medians, decided):
     """Two networks may be alike by chance: a few downloads each, and the interval has almost no width."""
-    verdict = judge(BEST, evidence(medians, networks=networks, noise=0.001), {})
-    assert verdict.verdict == INCONCLUSIVE
-    assert "a verdict takes 3, or 2 where their spread is known" in verdict.reason
-
-
-@pytest.mark.parametrize(("medians", "expected"), [(RISING, HOLDS), (FALLING, CONTRADICTED)])
-def test_three_networks_decide(medians, expected):
-    assert judge(BEST, evidence(medians, networks=3, noise=0.001), {}).verdict == expected
+    for networks in (1, 2):
+        verdict = judge(BEST, evidence(medians, networks=networks, noise=0.001), {})
+        assert verdict.verdict == INCONCLUSIVE
+        assert "a verdict takes 3, or 2 where their spread is known" in verdict.reason
+    assert judge(BEST, evidence(medians, networks=3, noise=0.001), {}).verdict == decided
 
 
 EQUIVALENT = Equivalence(**COMMON, test="equivalence", metric="ttfb", margin=0.05, within="circuit_policy")
@@ -166,10 +154,8 @@ def test_a_claim_holds_for_one_statistic_and_not_for_another():
     runs = analysis.known[quantiles_of_runs]
     analysis.known[quantiles_of_runs] = runs.with_columns(mean_s=1 / pl.col("median_s"))
     found = verdicts(analysis)
-    assert [(one.setting, one.verdict) for one in found] == [
-        ("median download", HOLDS),
-        ("mean", CONTRADICTED),
-    ]
+    judged = [(one.setting, one.verdict) for one in found]
+    assert judged == [("median download", HOLDS), ("mean", CONTRADICTED)]
     (answer, *_) = found[1].comparisons
     # The inverse of a ratio that is paired by network.
     expected = 1 / (1 + found[0].comparisons[0].interval.mean) - 1
@@ -209,16 +195,12 @@ def test_a_claim_about_a_share_of_clients(shares, expected):
     )
     generator = np.random.default_rng(3)
     rows = [
-        {
-            "refill_interval": level,
-            "circuit_policy": "ewma",
-            "seed": seed,
-            "value": share + 0.1 * seed + 0.002 * generator.normal(),
-        }
+        (level, "ewma", seed, share + 0.1 * seed + 0.002 * generator.normal())
         for level, share in shares.items()
         for seed in range(8)
     ]
-    known = {numbers_of_runs: {("clients_stalled", "web"): pl.DataFrame(rows)}}
+    runs = pl.DataFrame(rows, [*KNOBS, "seed", "value"], orient="row")
+    known = {numbers_of_runs: {("clients_stalled", "web"): runs}}
     analysis = analysis_of(KNOBS, BASELINE, known, range(8))
     verdict = judge(claim, analysis, {})
     assert verdict.verdict == expected
