@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from plotting.drawing.palette import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, save, style
@@ -30,6 +31,8 @@ EVERY = figures("refill_sweep")
 FIGURES = {name: figure.draw for name, figure in EVERY.items()}
 OF_ANY_PLAN = [name for name, figure in EVERY.items() if not figure.needs[0].startswith("perf_")]
 """Those of perf clients are drawn below."""
+
+Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
@@ -55,8 +58,22 @@ def source(plan_of: Callable[..., Source]) -> Source:
     return plan_of()
 
 
-def _draw(source: Source, name: str, out: Path) -> None:
-    draw_figure(name, source.summaries, out)
+def _drawn(name: str, source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure ``name``, its points and its caption."""
+    with style():
+        return FIGURES[name](source)
+
+
+def _altered(source: Source, folder: Path, name: str, change: Change) -> Source:
+    """``source`` in ``folder``, its summary ``name``.csv changed."""
+    copy = Path(shutil.copytree(source.summaries, folder / "summaries", dirs_exist_ok=True))
+    file = copy / f"{name}.csv"
+    change(pl.read_csv(file, infer_schema_length=None)).write_csv(file)
+    return Source(stamp(copy))
+
+
+def _titles(figure: Figure) -> list[str]:
+    return [axis.get_title() for axis in figure.axes]
 
 
 def test_every_figure_says_what_it_is():
@@ -68,17 +85,17 @@ def test_every_figure_says_what_it_is():
 @pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs", "relay_queues"])
 def test_the_same_summaries_give_the_same_bytes(source, tmp_path, name):
     for folder in ("a", "b"):
-        _draw(source, name, tmp_path / folder / name)
+        draw_figure(name, source.summaries, tmp_path / folder / name)
     for ending in ("pdf", "png", "csv"):
         first = (tmp_path / f"a/{name}.{ending}").read_bytes()
         assert first == (tmp_path / f"b/{name}.{ending}").read_bytes()
 
 
 def test_nothing_of_the_users_matplotlibrc_shows_through(source, tmp_path, monkeypatch):
-    _draw(source, "ttfb_cdf", tmp_path / "usual/ttfb_cdf")
+    draw_figure("ttfb_cdf", source.summaries, tmp_path / "usual/ttfb_cdf")
     for key, value in {"savefig.facecolor": "grey", "savefig.bbox": "tight", "text.usetex": True}.items():
         monkeypatch.setitem(matplotlib.rcParams, key, value)
-    _draw(source, "ttfb_cdf", tmp_path / "users/ttfb_cdf")
+    draw_figure("ttfb_cdf", source.summaries, tmp_path / "users/ttfb_cdf")
     assert matplotlib.rcParams["text.usetex"]
     for ending in ("pdf", "png"):
         usual, users = (tmp_path / f"{of}/ttfb_cdf.{ending}" for of in ("usual", "users"))
@@ -99,7 +116,7 @@ def _check_fonts_and_origin(drawn: Path) -> None:
 
 
 def test_files_carry_the_provenance_of_their_numbers(source, tmp_path):
-    _draw(source, "ttfb_cdf", tmp_path / "ttfb_cdf")
+    draw_figure("ttfb_cdf", source.summaries, tmp_path / "ttfb_cdf")
     png = (tmp_path / "ttfb_cdf.png").read_bytes()
     origin = json.loads(re.search(rb"tEXtProvenance\0({.*?\]})", png, re.DOTALL)[1])
     assert (origin["engine_version"], origin["plan"], origin["seeds"]) == ("0.1.0", "main", [1, 2, 3])
@@ -140,22 +157,19 @@ def test_a_figure_is_three_files_in_print_size(source, tmp_path, name):
 )
 def test_the_same_modules_draw_other_knobs(plan_of, experiment, plan, name):
     source = plan_of(experiment, plan, 1)
-    with style():
-        figure, points, caption = FIGURES[name](source)
+    figure, points, caption = _drawn(name, source)
     assert points.height
     # Without bands, and the caption says so.
     assert "1 network (seed 1)" in caption
     assert "t-interval" not in caption
-    titles = [axis.get_title() for axis in figure.axes]
     if name not in ("differences", "clients_without_progress"):
         expected = {"loads": "load 0.5", "geometry": "Atlas 2023"}.get(plan, "EWMA")
-        assert {expected, f"{expected}, against load 1"} & set(titles)
+        assert {expected, f"{expected}, against load 1"} & set(_titles(figure))
     assert ("aligned" in caption) == (plan == "aligned_phases")
 
 
 def test_curves_end_below_one_where_downloads_fail(source):
-    with style():
-        figure, points, _ = FIGURES["ttlb_cdf"](source)
+    figure, points, _ = _drawn("ttlb_cdf", source)
     assert points["top"].min() < 1
     for line in figure.axes[0].get_lines():
         assert max(line.get_ydata()) <= 1
@@ -164,46 +178,30 @@ def test_curves_end_below_one_where_downloads_fail(source):
 
 @pytest.mark.parametrize(("highest", "corner"), [(0.9, (1, 0)), (0.6, (0, 1))])
 def test_failures_stand_where_no_curve_ends(source, tmp_path, highest, corner):
-    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
-    pl.read_csv(copy / "curves.csv").filter(pl.col("share") < highest).write_csv(copy / "curves.csv")
-    with style():
-        figure, _, _ = FIGURES["ttlb_cdf"](Source(stamp(copy)))
+    short = _altered(source, tmp_path, "curves", lambda curves: curves.filter(pl.col("share") < highest))
+    figure, _, _ = _drawn("ttlb_cdf", short)
     (failed,) = (text for text in figure.axes[0].texts if text.get_text() == "failed")
     assert isinstance(failed, Annotation)
     assert failed.xy == corner
 
 
 def test_a_kind_without_downloads_is_named_and_has_no_panels(source, tmp_path):
-    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
-    curves = pl.read_csv(copy / "curves.csv", infer_schema_length=None)
-    curves.filter(pl.col("kind") == "web").write_csv(copy / "curves.csv")
-    with style():
-        figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
+    of_web, with_ewma = pl.col("kind") == "web", pl.col("circuit_policy") == "ewma"
+    figure, _, _ = _drawn("ttfb_cdf", _altered(source, tmp_path, "curves", lambda rows: rows.filter(of_web)))
     assert len(figure.axes) == 2
-    assert "no bulk download got its first byte" in figure.texts[0].get_text().replace("\u00a0", " ").replace(
-        "\n", " "
-    )
-    at_one_level = (pl.col("kind") == "web") | (pl.col("circuit_policy") == "ewma")
-    curves.filter(at_one_level).write_csv(copy / "curves.csv")
-    with style():
-        figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
+    assert "no bulk download got its first byte" in " ".join(figure.texts[0].get_text().split())
+    at_one_level = _altered(source, tmp_path, "curves", lambda rows: rows.filter(of_web | with_ewma))
+    figure, _, _ = _drawn("ttfb_cdf", at_one_level)
     said = [any("in the measured" in text.get_text() for text in axis.texts) for axis in figure.axes]
     assert said == [False, False, False, True]
 
 
 def test_a_median_that_is_not_reached_is_named_and_has_no_panel(source, tmp_path):
-    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     no_bulk_ttlb = (pl.col("kind") == "bulk") & (pl.col("metric") == "ttlb")
-    differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
     unknown = pl.when(~no_bulk_ttlb).then(pl.col(pl.Float64))
-    differences.with_columns(unknown).write_csv(copy / "differences.csv")
-    with style():
-        figure, _, caption = FIGURES["differences"](Source(stamp(copy)))
-    assert [axis.get_title() for axis in figure.axes] == [
-        "Web, first byte",
-        "Web, last byte",
-        "Bulk, first byte",
-    ]
+    without = _altered(source, tmp_path, "differences", lambda rows: rows.with_columns(unknown))
+    figure, _, caption = _drawn("differences", without)
+    assert _titles(figure) == ["Web, first byte", "Web, last byte", "Bulk, first byte"]
     assert "Median not reached: Bulk, last byte." in caption
 
 
@@ -220,21 +218,17 @@ def test_differences_have_their_numbers_beside_them_and_one_axis(source):
 
 @pytest.mark.parametrize("name", ["ttfb_cdf", "ttlb_cdf"])
 def test_panels_of_curves_share_their_axes(source, name):
-    with style():
-        figure, _, _ = FIGURES[name](source)
+    figure, _, _ = _drawn(name, source)
     assert len({(axis.get_xlim(), axis.get_ylim()) for axis in figure.axes}) == 1
 
 
 @pytest.mark.parametrize("column", ["networks", "fewest"])
 def test_a_spread_of_one_network_or_of_one_download_is_named_and_not_drawn(source, tmp_path, column):
-    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
-    file = copy / "distributions.csv"
     of_bulk = (pl.col("distribution") == "goodput") & (pl.col("group") == "bulk")
-    spread = pl.read_csv(file, infer_schema_length=None)
-    spread.with_columns(pl.when(of_bulk).then(1).otherwise(column).alias(column)).write_csv(file)
-    with style():
-        whole, _, _ = FIGURES["measure_cdfs"](source)
-        figure, _, caption = FIGURES["measure_cdfs"](Source(stamp(copy)))
+    one = pl.when(of_bulk).then(1).otherwise(column).alias(column)
+    whole, _, _ = _drawn("measure_cdfs", source)
+    alone = _altered(source, tmp_path, "distributions", lambda rows: rows.with_columns(one))
+    figure, _, caption = _drawn("measure_cdfs", alone)
     assert len(whole.axes) - len(figure.axes) == 2
     assert "Too few for a curve: bulk downloads." in caption
 
@@ -242,31 +236,35 @@ def test_a_spread_of_one_network_or_of_one_download_is_named_and_not_drawn(sourc
 @pytest.mark.parametrize("name", ["ttfb_cdf", "measure_cdfs"])
 def test_bands_have_the_dashes_of_their_level(source, name):
     """So they are told apart in grey."""
-    with style():
-        figure, _, _ = FIGURES[name](source)
+    figure, _, _ = _drawn(name, source)
     bands = [collection for axis in figure.axes for collection in axis.collections + axis.patches]
     assert len({str(band.get_linestyle()) for band in bands}) > 1
 
 
-def test_an_interval_beyond_the_panel_has_an_arrow(source, tmp_path):
+def test_queues_that_no_engine_saw_are_said_to_be_missing(source, tmp_path):
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
-    differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
+    (copy / "queues.csv").unlink()
+    figure, points, caption = _drawn("relay_queues", Source(stamp(copy)))
+    assert "not observed" in figure.texts[-1].get_text() + figure.texts[0].get_text()
+    assert "not observed" in caption and points.is_empty()
 
+
+def test_an_interval_beyond_the_panel_has_an_arrow(source, tmp_path):
     def arrows(high: float) -> int:
-        first = pl.int_range(pl.len()) == 0
-        bounded = differences.filter(estimand="median", metric="ttfb", kind="web").with_columns(
-            relative=0.1,
-            relative_low=0.0,
-            relative_high=0.2,
-            relative_simultaneous_low=-0.1,
-            relative_simultaneous_high=pl.when(first).then(high).otherwise(0.3),
-        )
-        others = differences.filter((pl.col("metric") != "ttfb") | (pl.col("kind") != "web"))
-        pl.concat([bounded, others.select(bounded.columns)], how="vertical_relaxed").write_csv(
-            copy / "differences.csv"
-        )
-        with style():
-            figure, _, _ = FIGURES["differences"](Source(stamp(copy, seeds=[1, 2, 3, 4])))
+        of_web, first = (pl.col("metric") == "ttfb") & (pl.col("kind") == "web"), pl.int_range(pl.len()) == 0
+
+        def bounded(rows: pl.DataFrame) -> pl.DataFrame:
+            own = rows.filter(of_web, estimand="median").with_columns(
+                relative=0.1,
+                relative_low=0.0,
+                relative_high=0.2,
+                relative_simultaneous_low=-0.1,
+                relative_simultaneous_high=pl.when(first).then(high).otherwise(0.3),
+            )
+            return pl.concat([own, rows.filter(~of_web)], how="vertical_relaxed")
+
+        altered = _altered(source, tmp_path, "differences", bounded)
+        figure, _, _ = _drawn("differences", Source(stamp(altered.summaries, seeds=[1, 2, 3, 4])))
         web = next(axis for axis in figure.axes if axis.get_title() == "Web, first byte")
         # Of the layers of marks, the arrows to the right are the last but one.
         return len(web.collections[-2].get_offsets()) if len(web.collections) > 3 else 0
@@ -281,15 +279,14 @@ def test_perf_clients_are_drawn_by_size(source, tmp_path, name):
     experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
     (tmp_path / "tables").mkdir()
     write_summary(summarize(with_perf_clients(tables, tmp_path / "tables"), experiment), tmp_path / "with")
-    with style():
-        figure, points, caption = FIGURES[name](Source(tmp_path / "with"))
-        without, _, none = FIGURES[name](source)
+    figure, points, caption = _drawn(name, Source(tmp_path / "with"))
+    without, _, none = _drawn(name, source)
     assert set(points["kind"]) == {"perf_5mib"}
     assert "of 5 MiB" in caption and "web" not in caption
     titles = " ".join(axis.get_title() + axis.get_ylabel() for axis in figure.axes)
     assert "5 MiB" in titles
     assert not without.axes and "no perf clients" in none
-    _draw(source, name, tmp_path / "figures" / name)
+    draw_figure(name, source.summaries, tmp_path / "figures" / name)
 
 
 def test_a_folder_without_summaries_is_refused(tmp_path):
@@ -301,10 +298,8 @@ def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path):
     experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
     knobs = {knob: [level] for knob, level in experiment.baseline.items()}
     runs = write_sweep(tmp_path / "runs", knobs, (1, 2), SMALL)
-    tables = gathered(runs, tmp_path)
-    source = Source(summarized(tables, experiment, tmp_path))
-    with style():
-        points = {name: FIGURES[name](source)[1] for name in OF_ANY_PLAN}
+    source = Source(summarized(gathered(runs, tmp_path), experiment, tmp_path))
+    points = {name: _drawn(name, source)[1] for name in OF_ANY_PLAN}
     assert points["differences"].is_empty()
 
 
@@ -324,8 +319,7 @@ def test_long_names_of_levels_are_whole_in_legends_and_beside_lines(source, tmp_
 
 
 def test_a_few_networks_are_shown_themselves_in_differences(source):
-    with style():
-        _, points, caption = FIGURES["differences"](source)
+    _, points, caption = _drawn("differences", source)
     assert "Thin: the lowest and the highest of 3 networks" in caption and "t-interval" not in caption
     assert points["relative_simultaneous_low"].null_count() == points.height
     within = points.drop_nulls("relative").select(

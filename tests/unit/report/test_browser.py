@@ -84,12 +84,9 @@ def test_the_console_is_silent_and_no_other_address_is_asked_for(browser, file):
         browser.get_log(log)
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
-    sent = [
-        entry["message"]
-        for entry in browser.get_log("performance")
-        if "requestWillBeSent" in entry["message"]
-    ]
-    asked = [message.split('"url":"')[1].split('"')[0] for message in sent if '"url":"' in message]
+    messages = [entry["message"] for entry in browser.get_log("performance")]
+    sent = [message for message in messages if "requestWillBeSent" in message and '"url":"' in message]
+    asked = [message.split('"url":"')[1].split('"')[0] for message in sent]
     assert {address.split(":")[0] for address in asked} <= {"file", "data"}
     assert len([address for address in asked if address.startswith("file:")]) >= 1
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
-from torsweep.report import SIGNATURE, gather, render
+from torsweep.report import SIGNATURE, Page, gather, render
 from torsweep.report.networks import describe_networks
 from torsweep.runsets.plan_tables import PlanTables
 from torsweep.stats.inference.intervals import Interval
@@ -54,9 +55,13 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+def gathered(plan: PublishedPlan, experiment: Path = EXPERIMENT) -> Page:
+    return gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks)
+
+
 @pytest.fixture(scope="session")
 def text(plan: PublishedPlan) -> str:
-    return render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
+    return render(gathered(plan))
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +79,7 @@ def test_the_same_page_is_written_each_time(plan, text):
     assert SIGNATURE in text
 
 
-def test_a_page_needs_no_other_file_and_no_other_host(outline):
+def test_a_page_needs_no_other_file_and_no_other_host(outline, text):
     assert {tag for tag, _ in outline.elements} & {"script", "iframe", "object", "video", "audio"} == set()
     sources = [
         value for _, attributes in outline.elements for key, value in attributes.items() if key == "src"
@@ -83,12 +88,8 @@ def test_a_page_needs_no_other_file_and_no_other_host(outline):
     assert [link["href"] for link in outline.all("link")] == ["data:,"]
     policy = next(meta for meta in outline.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy["content"]
-
-
-def test_style_sheets_ask_for_nothing(text):
     style = text[text.index("<style>") : text.index("</style>")]
-    assert "url(" not in style
-    assert "@import" not in style
+    assert "url(" not in style and "@import" not in style
 
 
 def test_links_within_the_page_lead_somewhere(outline):
@@ -146,8 +147,7 @@ def test_an_overload_stands_at_the_top(plan, text, tmp_path):
         run["network_sha256"] = sha256_of_file(crowded[-1] / NETWORK_FILE)
     provenance = replace(provenance, runs=provenance.runs[:2])
     networks = describe_networks(crowded, provenance, plan.experiment.traffic)
-    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
-    said = render(replace(page, networks=networks))
+    said = render(replace(gathered(plan), networks=networks))
     sentence = "2 of 2 networks are overloaded 4.0-fold: web clients ask for 0.4 MiB/s"
     assert sentence in said.partition("<figure")[0]
 
@@ -157,7 +157,7 @@ def test_an_overload_stands_at_the_top(plan, text, tmp_path):
     [("cellsim", "The times of real tor may differ."), ("shadow", "own TCP."), ("emulation", "")],
 )
 def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(plan, engine, said):
-    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
+    page = gathered(plan)
     top = render(replace(page, provenance=replace(page.provenance, engine=engine))).partition("<figure")[0]
     assert ('class="model"' in top) == bool(said)
     assert said in top
@@ -175,7 +175,7 @@ def test_a_page_says_that_clients_have_common_paths(plan, tmp_path, pairing):
     file = tmp_path / "refill_sweep" / "experiment.yaml"
     file.parent.mkdir()
     file.write_text(f"{EXPERIMENT.read_text()}\npairing: {pairing}\n")
-    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
+    page = render(gathered(plan, file))
     assert ("the same in every variant of a network" in page) == (pairing == "paths")
 
 
@@ -186,49 +186,40 @@ def test_what_a_file_says_is_text_and_no_markup(plan, tmp_path):
     document["claims"][0]["reason"] = '<script>alert(1)</script> & "quotes"'
     file.write_text(json.dumps(document))
     stamp(file.parent)
-    page = render(gather(hostile.stage("summaries"), hostile.stage("figures"), EXPERIMENT, hostile.networks))
+    page = render(gathered(hostile))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in page
 
 
-def _without_figure(plan: PublishedPlan) -> str:
-    (plan.stage("figures") / "ttfb_cdf.png").unlink()
-    return "ttfb_cdf.png: no such file"
-
-
-def _damaged_figure(plan: PublishedPlan) -> str:
-    file = plan.stage("figures") / "ttfb_cdf.png"
+def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:200])
-    return "ttfb_cdf.png: is no whole PNG"
 
 
-def _without_summary(plan: PublishedPlan) -> str:
-    (plan.stage("summaries") / "plan.json").unlink()
-    return "no summary is there"
-
-
-def _network_sampled_anew(plan: PublishedPlan) -> str:
-    file = plan.networks[0] / "network.json"
+def _sample_anew(file: Path) -> None:
     file.write_text(file.read_text().replace('"seed": 1', '"seed": 9'))
-    return "is no network of the plan, or has been sampled anew since its runs"
-
-
-def _network_left_out(plan: PublishedPlan) -> str:
-    object.__setattr__(plan, "networks", plan.networks[1:])
-    return "lacks networks that the plan's runs were on"
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [_without_figure, _damaged_figure, _without_summary, _network_sampled_anew, _network_left_out],
+    ("name", "damage", "expected"),
+    [
+        ("figures/ttfb_cdf.png", Path.unlink, "ttfb_cdf.png: no such file"),
+        ("figures/ttfb_cdf.png", _cut, "ttfb_cdf.png: is no whole PNG"),
+        ("summaries/plan.json", Path.unlink, "no summary is there"),
+        ("networks/ci/1/network.json", _sample_anew, "is no network of the plan, or has been sampled anew"),
+    ],
 )
-def test_what_is_missing_or_damaged_leaves_no_page(plan, tmp_path, damage):
+def test_what_is_missing_or_damaged_leaves_no_page(plan, tmp_path, name, damage, expected):
     damaged = copied(plan, tmp_path / "plan")
     damaged.page.unlink(missing_ok=True)
-    expected = damage(damaged)
+    damage(damaged.folder / name)
     with pytest.raises(InputError, match=re.escape(expected)):
         damaged.report()
     assert not damaged.page.exists()
+
+
+def test_a_network_that_was_left_out_is_missed(plan):
+    with pytest.raises(InputError, match="lacks networks that the plan's runs were on"):
+        gathered(replace(plan, networks=plan.networks[1:]))
 
 
 def test_numbers_in_words():
@@ -243,7 +234,7 @@ def _page_of_tor(plan, tmp_path, tor):
     experiment = tmp_path / "refill_sweep" / EXPERIMENT.name
     experiment.parent.mkdir()
     experiment.write_text(f"{EXPERIMENT.read_text()}\ntors:\n  mine: {tor}\n")
-    return render(gather(plan.stage("summaries"), plan.stage("figures"), experiment, plan.networks))
+    return render(gathered(plan, experiment))
 
 
 def test_the_patches_of_a_tor_are_shown_as_they_are(plan, tmp_path):

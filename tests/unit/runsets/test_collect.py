@@ -20,20 +20,34 @@ from torsweep.runsets.plan_tables import PlanTables, read_provenance
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 
 
+FIRST = dict(zip(KNOBS, ("1000ms", "ewma"), strict=True))
+"""The levels of the first run, whose seed is 1."""
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
     return write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
 
 
-def test_every_row_after_the_warm_up_is_there_once(runs, tmp_path):
+def _collected(runs: list[Path], tmp_path: Path) -> PlanTables:
     collect(runs, tmp_path / "tables", network="ci")
+    return PlanTables.open(tmp_path / "tables")
+
+
+def _with_streams(run: Path, streams: pl.DataFrame) -> None:
+    streams.write_parquet(run / "streams.parquet")
+    record_tables(run)
+
+
+def test_every_row_after_the_warm_up_is_there_once(runs, tmp_path):
+    tables = _collected(runs, tmp_path)
     table = pl.read_parquet(tmp_path / "tables/streams.parquet")
     ends_us = pl.col("start_us") + pl.col("observed_us")
     there = sum(pl.read_parquet(run / "streams.parquet").filter(ends_us > 10_000_000).height for run in runs)
     assert table.height == there
     assert table.columns[:3] == ["seed", "refill_interval", "circuit_policy"]
     # Those that were under way when the warm-up ended are there, and say for how long they had been.
-    read = PlanTables.open(tmp_path / "tables").streams(["start_us", "entry_us"])
+    read = tables.streams(["start_us", "entry_us"])
     early = read.filter(pl.col("start_us") < 10_000_000)
     assert 0 < early.height < read.height
     assert (early["start_us"] + early["entry_us"] == 10_000_000).all()
@@ -53,22 +67,18 @@ def test_of_a_page_all_objects_stay_or_none(runs, tmp_path):
         )
         for page, number, start, end in objects
     )
-    rows.write_parquet(runs[0] / "streams.parquet")
-    record_tables(runs[0])
-    collect(runs, tmp_path / "tables", network="ci")
-    levels = dict(zip(KNOBS, ("1000ms", "ewma"), strict=True))
-    table = pl.read_parquet(tmp_path / "tables/streams.parquet").filter(seed=1, **levels)
+    _with_streams(runs[0], rows)
+    _collected(runs, tmp_path)
+    table = pl.read_parquet(tmp_path / "tables/streams.parquet").filter(seed=1, **FIRST)
     assert table["stream"].to_list() == [2_000_001, 2_000_002]
 
 
 def test_clients_without_downloads_are_listed(runs, tmp_path):
     """A client of the network that began nothing, and when the others got their latest byte."""
     streams = pl.read_parquet(runs[0] / "streams.parquet").filter(pl.col("client") != "web2")
-    streams.write_parquet(runs[0] / "streams.parquet")
-    record_tables(runs[0])
-    collect(runs, tmp_path / "tables", network="ci")
-    levels = dict(zip(KNOBS, ("1000ms", "ewma"), strict=True))
-    clients = pl.read_parquet(tmp_path / "tables/clients.parquet").filter(seed=1, **levels)
+    _with_streams(runs[0], streams)
+    _collected(runs, tmp_path)
+    clients = pl.read_parquet(tmp_path / "tables/clients.parquet").filter(seed=1, **FIRST)
     assert sorted(clients["client"]) == ["bulk1", "web1", "web2", "web3", "web4"]
     absent = clients.row(by_predicate=pl.col("client") == "web2", named=True)
     assert (absent["kind"], absent["last_us"], absent["latest_byte_us"]) == ("web", None, None)
@@ -88,9 +98,8 @@ def test_clients_have_the_countries_of_the_network(runs, tmp_path, monkeypatch):
     def with_countries(directory: Path, latency: bool) -> tuple[Network, None]:
         network, _ = read_network(directory, latency=latency)
         here = {"country": "BR", "continent": "South America"}
-        return network.model_copy(
-            update={"clients": [one.model_copy(update=here) for one in network.clients]}
-        ), None
+        clients = [one.model_copy(update=here) for one in network.clients]
+        return network.model_copy(update={"clients": clients}), None
 
     monkeypatch.setattr("torsweep.runsets.collect.read_network", with_countries)
     collect(runs, tmp_path / "with", network="ci")
@@ -136,13 +145,6 @@ def _refused(runs: list[Path], tmp_path: Path) -> str:
     return str(error.value)
 
 
-def test_an_unfinished_run_is_refused(runs, tmp_path):
-    (runs[3] / "provenance.json").unlink()
-    message = _refused(runs, tmp_path)
-    assert str(runs[3]) in message
-    assert "no such file: the run is not finished" in message
-
-
 @pytest.mark.parametrize(
     ("file", "changes", "words"),
     [
@@ -161,6 +163,7 @@ def test_runs_that_do_not_belong_together(runs, tmp_path, file, changes, words):
     assert words in _refused(runs, tmp_path)
 
 
+CHANGED = ": has changed: its SHA-256 is not the one in provenance.json"
 STOCK, BRANCH = "0.4.9.3-aaaaaaaaaaaa", "0.4.9.3-bbbbbbbbbbbb"
 
 
@@ -187,18 +190,14 @@ def test_levels_of_tor_are_builds_that_the_tables_name(runs, tmp_path):
     assert provenance.engine_version == f"3.3.0, tor {STOCK} (stock), {BRANCH} (branch)"
 
 
-def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(runs, tmp_path):
+def test_another_source_or_version_of_the_engine_beside_two_builds_is_refused(runs, tmp_path):
     made = _with_tors(runs, [STOCK, BRANCH])
+    _edit(made[-1] / "provenance.json", engine_version=f"3.4.0, tor {BRANCH}")
+    assert "engine_version: cannot be in one table" in _refused(made, tmp_path)
     _edit(made[-1] / "run.json", tor_build="0.4.9.3-cccccccccccc")
     message = _refused(made, tmp_path)
     assert "builds of tor=branch: cannot be in one table with" in message
     assert f"got ['0.4.9.3-cccccccccccc']; accepted: ['{BRANCH}']" in message
-
-
-def test_another_version_of_the_engine_beside_two_builds_is_refused(runs, tmp_path):
-    made = _with_tors(runs, [STOCK, BRANCH])
-    _edit(made[-1] / "provenance.json", engine_version=f"3.4.0, tor {BRANCH}")
-    assert "engine_version: cannot be in one table" in _refused(made, tmp_path)
 
 
 def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(runs, tmp_path):
@@ -209,38 +208,46 @@ def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(runs, 
     assert "tor: the levels stock and branch of tor are the same build" in _refused(again, tmp_path)
 
 
-def test_a_provenance_that_says_nothing_is_refused(runs, tmp_path):
-    (runs[0] / "provenance.json").write_text("{}")
-    assert "has no checksums" in _refused(runs, tmp_path)
-
-
-def test_a_missing_replicate_is_named(runs, tmp_path):
-    message = _refused(runs[:-1], tmp_path)
-    assert "seed 2" in message
-    assert "refill_interval=10ms+circuit_policy=round_robin" in message
-
-
-def test_a_folder_not_named_by_its_variant(runs, tmp_path):
-    renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms+circuit_policy=ewma"))
-    assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
-
-
 def _flip_a_bit(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 4
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
-def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs, tmp_path, name):
-    _flip_a_bit(runs[0] / name)
-    assert f"{name}: has changed: its SHA-256 is not the one in provenance.json" in _refused(runs, tmp_path)
+def _sample_anew(run: Path) -> None:
+    file = next((run.parent / "networks").rglob("network.json"))
+    file.write_text(file.read_text() + " ")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda run: (run / "provenance.json").unlink(), "no such file: the run is not finished"),
+        (lambda run: (run / "provenance.json").write_text("{}"), "has no checksums"),
+        (lambda run: _flip_a_bit(run / "streams.parquet"), f"streams.parquet{CHANGED}"),
+        (lambda run: _flip_a_bit(run / "relays.parquet"), f"relays.parquet{CHANGED}"),
+        (_sample_anew, "has changed since it was run on"),
+    ],
+    ids=["unfinished", "without checksums", "another stream", "another relay", "another network"],
+)
+def test_a_run_that_is_not_as_its_engine_left_it(runs, tmp_path, damage, words):
+    damage(runs[0])
+    message = _refused(runs, tmp_path)
+    assert words in message and str(runs[0].parent) in message
+
+
+def test_a_missing_replicate_another_name_and_other_knobs_are_refused(runs, tmp_path):
+    message = _refused(runs[:-1], tmp_path)
+    assert "seed 2" in message and "refill_interval=10ms+circuit_policy=round_robin" in message
+    other = write_run(tmp_path / "other", {"circuit_policy": "ewma"}, 1, SMALL)
+    assert "varies other knobs" in _refused([*runs, other], tmp_path)
+    renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms+circuit_policy=ewma"))
+    assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
 
 
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
 def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs, tmp_path, name):
-    collect(runs, tmp_path / "tables", network="ci")
-    PlanTables.open(tmp_path / "tables")
+    _collected(runs, tmp_path)
     _flip_a_bit(tmp_path / "tables" / name)
     with pytest.raises(InputError, match=f"{name}: has changed"):
         PlanTables.open(tmp_path / "tables")
@@ -248,12 +255,7 @@ def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs, tmp_path, name):
 
 def test_a_load_has_a_network_of_its_own(tmp_path):
     runs = write_sweep(tmp_path / "runs", {"load": ["0.5", "1"]}, run_seeds=(1,), size=SMALL)
-    assert collect(runs, tmp_path / "tables", network="ci").knobs == {"load": ["0.5", "1"]}
-
-
-def test_other_knobs_are_refused(runs, tmp_path):
-    other = write_run(tmp_path / "other", {"circuit_policy": "ewma"}, 1, SMALL)
-    assert "varies other knobs" in _refused([*runs, other], tmp_path)
+    assert _collected(runs, tmp_path).provenance.knobs == {"load": ["0.5", "1"]}
 
 
 def test_tables_of_nobody(tmp_path):
@@ -290,8 +292,7 @@ def test_progress_is_gathered_where_it_was_asked_for(runs, tmp_path):
 
 
 def test_tables_of_measures_are_gathered_and_cut_by_time(runs, tmp_path):
-    collect(runs, tmp_path / "tables", network="ci")
-    tables = PlanTables.open(tmp_path / "tables")
+    tables = _collected(runs, tmp_path)
     assert tables.circuits(["launched_us"])["launched_us"].min() >= 10_000_000
     assert tables.round_trips(["time_us"]).collect()["time_us"].min() == 10_000_000
     received = tables.received(["kind", "second"])
@@ -308,18 +309,9 @@ def test_a_run_may_lack_tables_of_measures_and_its_network(runs, tmp_path):
         for name in ("circuits", "received", "wire", "round_trips", "costs"):
             (run / f"{name}.parquet").unlink()
         record_tables(run)
-    shutil.rmtree(runs[0].parent / "networks")
-    shutil.rmtree(runs[1].parent / "networks")
-    collect(runs, tmp_path / "tables", network="ci")
-    tables = PlanTables.open(tmp_path / "tables")
-    for frame in (tables.circuits(["client"]), tables.received(["kind"]), tables.costs(["role"])):
-        assert frame.is_empty()
-    assert tables.wire(["packets"]).is_empty()
-    assert tables.round_trips(["host"]).collect().is_empty()
-    assert tables.relay_rates().is_empty()
-
-
-def test_a_network_that_is_no_longer_the_one_of_its_runs_is_refused(runs, tmp_path):
-    file = next((runs[0].parent / "networks").rglob("network.json"))
-    file.write_text(file.read_text() + " ")
-    assert "has changed since it was run on" in _refused(runs, tmp_path)
+    for run in runs[:2]:
+        shutil.rmtree(run.parent / "networks")
+    tables = _collected(runs, tmp_path)
+    frames = [tables.circuits(["client"]), tables.received(["kind"]), tables.costs(["role"])]
+    frames += [tables.wire(["packets"]), tables.round_trips(["host"]).collect(), tables.relay_rates()]
+    assert all(frame.is_empty() for frame in frames)

@@ -70,10 +70,7 @@ def _with(**hosts: Host) -> Callable[[Path], object]:
         (_with(perfclient2exit=Host([Download(0, 60.0, 1000)])), "perfclient2exit: a perf client downloads"),
         (_config("general: {}\n"), "shadow.config.yaml: hosts: has no hosts"),
         (_config("general: seven\nhosts: {}\n"), "shadow.config.yaml: general.seed: is no seed, got 'seven'"),
-        (
-            _config("general:\n  seed: x\nhosts: {}\n"),
-            "shadow.config.yaml: general.seed: is no seed, got 'x'",
-        ),
+        (_config("general:\n  seed: x\nhosts: {}\n"), "yaml: general.seed: is no seed, got 'x'"),
     ],
 )
 def test_what_is_no_simulation(damage: Callable[[Path], object], said: str, tmp_path: Path) -> None:
@@ -82,9 +79,12 @@ def test_what_is_no_simulation(damage: Callable[[Path], object], said: str, tmp_
     assert said in refused(folder)
 
 
-def test_an_import_without_a_name() -> None:
+def test_an_import_without_a_name_and_a_folder_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^--as: is empty"):
         import_folder("")
+    lacking = r"import\.json: no such file: `torsweep import tornettools` leaves it"
+    with pytest.raises(InputError, match=lacking):
+        open_import(tmp_path)
 
 
 def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:
@@ -97,10 +97,8 @@ def _ends(folder: Path, stop_time: str, code: int | None) -> Path:
     file = folder / "shadow.config.yaml"
     file.write_text(file.read_text().replace("stop_time: 2 min", f"stop_time: {stop_time}"))
     if code is not None:
-        text = (
-            f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Done simulating; shadow returned code '{code}'\n"
-        )
-        (folder / "tornettools.simulate.2026-01-01.00.00.00.log").write_text(text)
+        text = f"2026-01-01 00:00:00 1.5 [tornettools] [INFO] Done simulating; shadow returned code '{code}'"
+        (folder / "tornettools.simulate.2026-01-01.00.00.00.log").write_text(f"{text}\n")
     return folder
 
 
@@ -136,13 +134,6 @@ def test_one_simulation_given_twice(tmp_path: Path) -> None:
     one, same = tornet(tmp_path / "one"), tornet(tmp_path / "same")
     assert f"{same}: holds the same downloads as {one}" in refused(one, same)
     assert f"{one}: holds the same downloads as {one}" in refused(one, one)
-
-
-def test_a_folder_that_is_no_import(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"import\.json: no such file: `torsweep import tornettools` leaves it"
-    ):
-        open_import(tmp_path)
 
 
 def test_an_import_that_has_changed(tmp_path: Path) -> None:

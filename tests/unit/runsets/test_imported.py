@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.made_tornet import END_S, RELAYS, tornet
+from tests.made_tornet import CLIENTS, END_S, RELAYS, Download, Host, tornet
 from torsweep.cli import main
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, STREAMS, validate
 from torsweep.engines.table_schema import RELAYS as RELAYS_TABLE
@@ -42,20 +42,17 @@ def test_downloads_have_the_times_that_tgen_reports(imported):
     ]
 
 
-def test_a_download_that_was_cut_off_was_seen_until_the_end(imported):
+def test_a_download_that_was_cut_off_was_seen_until_the_end_and_markov_clients_ask_for_what_they_get(
+    imported,
+):
     (cut,) = rows(imported, STREAMS).filter(outcome="unfinished").iter_rows(named=True)
     assert (cut["bytes_wanted"], cut["observed_us"]) == (1_048_576, (END_S - 110) * 1_000_000)
     assert cut["server"] == "server1exit"
-
-
-def test_markov_clients_ask_for_what_they_get(imported):
     (download,) = rows(imported, STREAMS).filter(kind="markov").iter_rows(named=True)
     assert download["bytes_wanted"] == download["bytes_got"] == 20_000
 
 
 def test_perf_clients_of_onion_services_have_a_kind_of_their_own(tmp_path):
-    from tests.made_tornet import CLIENTS
-
     clients = {"perfclient2onionservice": CLIENTS["perfclient1exit"]}
     one = import_simulations([tornet(tmp_path / "tornet", clients)], tmp_path / "import")
     assert set(rows(one, STREAMS)["kind"]) == {"onion"}
@@ -72,12 +69,8 @@ def test_circuits_are_launched_when_tor_says(imported):
 
 def test_bytes_of_relays_count_in_the_second_in_which_tor_told_of_them(imported):
     relays = rows(imported, RELAYS_TABLE)
-    told = (
-        relays.filter(pl.col("bytes_in") > 0)
-        .select("second", "relay", "bytes_in", "bytes_out")
-        .sort("relay", "second")
-    )
-    assert told.rows() == [
+    told = relays.filter(pl.col("bytes_in") > 0).sort("relay", "second")
+    assert told.select("second", "relay", "bytes_in", "bytes_out").rows() == [
         (61, "4uthority1", 10, 20),
         (61, "relay1guard", 1000, 2000),
         (62, "relay1guard", 3000, 4000),
@@ -143,16 +136,11 @@ def test_logs_of_shadow_2_have_the_host_in_their_names(imported, tmp_path):
 
 def test_the_command_names_an_import(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    tornet(tmp_path / "one"), tornet(tmp_path / "two", {"perfclient1exit": _other()}, network=2)
+    tornet(tmp_path / "one")
+    tornet(tmp_path / "two", {"perfclient1exit": Host([Download(0, 65.0)])}, network=2)
     with pytest.raises(SystemExit) as ended:
         main(["import", "tornettools", "one", "two", "--as", "vanilla"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == ("results/imports/vanilla: 2 simulations of 2 networks, 7 downloads\n")
     document = json.loads((tmp_path / "results/imports/vanilla/import.json").read_text())
     assert [run["name"] for run in document["runs"]] == ["one", "two"]
-
-
-def _other() -> Any:
-    from tests.made_tornet import Download, Host
-
-    return Host([Download(0, 65.0)])

@@ -99,10 +99,8 @@ def test_pandas_gets_the_same_frame(results: Path) -> None:
 
 
 def test_passages_that_no_run_recorded_and_runs_that_are_elsewhere_are_told(results: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"table: no cell was recorded at all places, .*inbuf, queue, outbuf"
-    ):
-        torsweep.load("refill_sweep", "passages")
-    for table in ("cells", "programs"):
-        with pytest.raises(InputError, match="the runs of these tables are not here"):
+    elsewhere = "the runs of these tables are not here"
+    unseen = r"table: no cell was recorded at all places, .*inbuf, queue, outbuf"
+    for table, problem in (("passages", unseen), ("cells", elsewhere), ("programs", elsewhere)):
+        with pytest.raises(InputError, match=problem):
             torsweep.load("refill_sweep", table)

@@ -13,15 +13,10 @@ STAGES = ["relaying_ns", "waiting_ns", "writing_ns"]
 
 
 def record(cell: int, point: str, time_ns: int, **changes: object) -> dict[str, object]:
-    empty = dict.fromkeys(CELLS.polars)
-    usual = {
-        "host": "relay1",
-        "channel": 1 if point in ("inbuf", "recognized") else 2,
-        "circuit": 7,
-        "command": 3,
-    }
-    outward = None if point == "inbuf" else True
-    return {**empty, **usual, "cell": cell, "point": point, "time_ns": time_ns, "outward": outward, **changes}
+    channel, outward = (1 if point in ("inbuf", "recognized") else 2), None if point == "inbuf" else True
+    usual = {"host": "relay1", "channel": channel, "circuit": 7, "command": 3, "outward": outward}
+    about = {"cell": cell, "point": point, "time_ns": time_ns}
+    return {**dict.fromkeys(CELLS.polars), **usual, **about, **changes}
 
 
 def table(*records: dict[str, object]) -> pl.LazyFrame:
@@ -49,13 +44,9 @@ def test_a_cell_that_was_sent_on_has_three_stages() -> None:
 
 
 def test_the_circuit_is_that_of_the_clients_side_in_either_direction() -> None:
-    inward = [
-        record(
-            1, point, at, outward=None if point == "inbuf" else False, circuit=9 if point == "inbuf" else 7
-        )
-        for at, point in enumerate(("inbuf", "queue", "outbuf", "flush"))
-    ]
-    frame, _ = passages(table(*inward))
+    came = record(1, "inbuf", 0, circuit=9)
+    left = (record(1, point, at, outward=False) for at, point in enumerate(("queue", "outbuf", "flush"), 1))
+    frame, _ = passages(table(came, *left))
     assert frame["circuit"].to_list() == [(2 << 32) + 7]
 
 

@@ -76,10 +76,8 @@ def test_a_cell_at_a_client_goes_the_other_way(tmp_path: Path):
     write_cells(tmp_path, ("web1", 10, 3, "flush", True, 0), ("web1", 20, 3, "inbuf", None, 0))
     write_streams(tmp_path, ("web1", "web", 1, 0, 3000))
     frame = read_cells(run)
-    assert frame.select("client", "outward", "label").rows() == [
-        ("web1", True, "web"),
-        ("web1", False, "web"),
-    ]
+    rows = frame.select("client", "outward", "label").rows()
+    assert rows == [("web1", True, "web"), ("web1", False, "web")]
 
 
 def test_in_the_model_circuits_say_whose_a_cell_is(tmp_path: Path):

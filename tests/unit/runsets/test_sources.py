@@ -1,4 +1,4 @@
-"""What a source's name means, and which runs do not belong together."""
+"""What a source's name means, which runs do not belong together; a repeat: the same run with another seed."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.several_sources import FAST, SLOW, found_runs, refill_sweep
+from tests.several_sources import FAST, SLOW, MakeRun, found_runs, refill_sweep
 from torsweep.config.variant import Variant
-from torsweep.engines.run_spec import read_run
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.runsets.collect import gather_provenance
-from torsweep.runsets.run import RunSource, open_runs, parse_sources, require_held
+from torsweep.runsets.run import RunSource, open_runs, parse_sources, repeat_run, require_held
+from torsweep.seeds import MOST_SEED, repeat_seed
 
 BOTH = "shadow,emulation"
 
 
-@pytest.mark.parametrize(
-    "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"]
-)
-def test_a_name_is_read_back(text):
-    assert RunSource.parse(text).label == text
+def test_a_name_is_read_back_and_a_variant_goes_on_with_its_levels():
+    for text in ("cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"):
+        assert RunSource.parse(text).label == text
+    source = RunSource.parse("cellsim+tcp=linux_6_18")
+    assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +58,8 @@ def test_a_run_has_the_source_that_its_place_names(make_run):
     make_run("cellsim+tcp=linux_6_18", SLOW, 1)
     sources = "shadow,cellsim,cellsim+tcp=linux_6_18"
     runs = found_runs(Path(), sources)
-    assert [run.variant["source"] for run in runs] == [
-        "shadow",
-        "cellsim+tcp=linux_6_18",
-        "shadow+repeat",
-    ]
+    levels = [run.variant["source"] for run in runs]
+    assert levels == ["shadow", "cellsim+tcp=linux_6_18", "shadow+repeat"]
     assert {run.seed for run in runs} == {1}
     provenance = gather_provenance(runs, "ci", "main")
     assert provenance.engine == "shadow_vs_cellsim+tcp=linux_6_18"
@@ -96,6 +94,26 @@ def test_another_traffic_is_refused(make_run):
         gather_provenance(found_runs(Path(), BOTH), "ci", "main")
 
 
-def test_a_variant_goes_on_with_the_levels_of_its_source():
-    source = RunSource.parse("cellsim+tcp=linux_6_18")
-    assert source.variant(Variant((("load", "0.5"),))).key == "load=0.5+tcp=linux_6_18"
+@pytest.fixture
+def original(make_run: MakeRun) -> Path:
+    directory = make_run("shadow", SLOW, 1)
+    network = directory / read_run(directory).network
+    network.mkdir(parents=True, exist_ok=True)
+    (network / "network.json").write_text("{}")
+    return directory
+
+
+def test_a_repeat_differs_in_its_seed_alone(original: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b" / "repeat"
+    run, first = repeat_run(original, out), read_run(original)
+    differing = {key for key in RunSpec.model_fields if getattr(run, key) != getattr(first, key)}
+    assert differing == {"seed", "network"}
+    assert run.seed == repeat_seed(1) != 1
+    assert 0 <= repeat_seed(MOST_SEED) <= MOST_SEED
+    assert (out / run.network / "network.json").samefile(original / first.network / "network.json")
+    assert read_run(out) == run
+
+
+def test_a_repeat_needs_only_what_was_asked_for(original: Path, tmp_path: Path) -> None:
+    (original / "provenance.json").unlink()
+    assert repeat_run(original, tmp_path / "repeat").seed == repeat_seed(1)
