@@ -142,9 +142,8 @@ def doctor_command(
 
     if engine is not None and engine not in REQUIRED:
         raise InputError("no such engine", key="--engine", value=engine, accepted=", ".join(REQUIRED))
-    diagnosis = diagnose([engine] if engine is not None else list(REQUIRED))
-    diagnosis.show(Console())
-    raise typer.Exit(0 if not all(outlook.problems for outlook in diagnosis.outlooks) else 3)
+    can_run = diagnose([engine] if engine is not None else list(REQUIRED), Console())
+    raise typer.Exit(0 if can_run else 3)
 
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What this machine has for each engine, what it lacks, and which networks fit.
 
 In: names of engines; the tools on PATH or named by environment variables, this machine, and what each
-engine's ``entry.py`` says that a network takes. Out: a :class:`Diagnosis`, as tables on a terminal.
+engine's ``entry.py`` says that a network takes. Out: tables on a terminal.
 """
 
 from __future__ import annotations
@@ -112,44 +112,28 @@ class ToolState:
     problem: str
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """All that the doctor found."""
-
-    tools: tuple[ToolState, ...]
-    machine: Machine
-    outlooks: tuple[Outlook, ...]
-
-    def show(self, console: Console) -> None:
-        """Print three tables, then each problem on a line of its own."""
-        tables = [_tool_table(self.tools)] if self.tools else []
-        for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
-            console.print(table, Text())
-        for outlook in self.outlooks:
-            engine, tried = outlook.engine, f"tried here: {outlook.trial}" if outlook.trial else ""
-            for text in filter(None, (engine.caution, engine.note, tried)):
-                console.print(Text(f"{engine.name}: {text}"), soft_wrap=True)
-        console.print("engine=auto takes the first of an experiment's engines that can run", soft_wrap=True)
-        problems = _tool_problems(self.tools)
-        problems += [problem for outlook in self.outlooks for problem in outlook.problems]
-        for outlook in self.outlooks:
-            lacking = [f"network {name}: {text}" for name, text in outlook.networks.items() if text]
-            # The smallest network that does not fit is enough: larger ones lack as much and more.
-            problems += [f"{outlook.engine.name}, {text}" for text in lacking[:1]]
-        for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
-            console.print(Text(f"- {problem}"), soft_wrap=True)
-
-
-def diagnose(engines: Sequence[str]) -> Diagnosis:
-    """The tools of ``engines``, this machine, and what each engine could run."""
+def diagnose(engines: Sequence[str], console: Console) -> bool:
+    """Print tables of tools, machine and ``engines``, then each problem; whether one of these can run."""
     machine, networks = read_machine(), known_networks()
     needed = {name for engine in engines for name in REQUIRED[engine]}
-    names = [name for name in TOOL_KINDS if name in needed]
-    return Diagnosis(
-        tuple(_state(name) for name in names),
-        machine,
-        tuple(outlook(engine, machine, networks) for engine in engines),
-    )
+    tools = [_state(name) for name in TOOL_KINDS if name in needed]
+    outlooks = [outlook(engine, machine, networks) for engine in engines]
+    tables = [_tool_table(tools)] if tools else []
+    for table in (*tables, _machine_table(machine), _engine_table(outlooks)):
+        console.print(table, Text())
+    for each in outlooks:
+        tried = f"tried here: {each.trial}" if each.trial else ""
+        for text in filter(None, (each.engine.caution, each.engine.note, tried)):
+            console.print(Text(f"{each.engine.name}: {text}"), soft_wrap=True)
+    console.print("engine=auto takes the first of an experiment's engines that can run", soft_wrap=True)
+    lines = [*_tool_problems(tools), *(problem for each in outlooks for problem in each.problems)]
+    for each in outlooks:
+        lacking = [f"network {name}: {text}" for name, text in each.networks.items() if text]
+        # The smallest network that does not fit is enough: larger ones lack as much and more.
+        lines += [f"{each.engine.name}, {text}" for text in lacking[:1]]
+    for line in dict.fromkeys([*lines, *_cautions(machine)]):
+        console.print(Text(f"- {line}"), soft_wrap=True)
+    return not all(each.problems for each in outlooks)
 
 
 def _state(name: str) -> ToolState:
