@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import executable
 from torsweep.config.tors import STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing
-from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOOLS_FOLDER, own_folder
 from torsweep.tor import builds
 from torsweep.tor import compile as compiling
@@ -25,38 +24,33 @@ from torsweep.tor.builds import (
     marker_name,
     read_build,
     read_stamp,
+    write_facts,
 )
 from torsweep.tor.compile import check_requirements, first_error
 from torsweep.tor.series import Series, read_series
 
 ROOT = Path(__file__).parents[3]
-KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags())
+SERIES = read_series(ROOT / "patches" / "tor").sha256
+KEY = build_key("0" * 64, SERIES, configure_flags())
 
 
 @pytest.fixture
-def series() -> Series:
-    return read_series(ROOT / "patches" / "tor")
-
-
-@pytest.fixture
-def built(tmp_path: Path, series: Series) -> Path:
-    """A folder of tools with one build in it."""
-    own_folder(tmp_path / "tools", TOOLS_FOLDER)
-    folder = tmp_path / "tools" / f"0.4.9.11-{KEY}"
-    (folder / "bin").mkdir(parents=True)
-    (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")
-    (folder / "bin" / "tor-gencert").write_text("")
-    facts = {"version": "0.4.9.11", "source": "tor_0.4.9.11.orig.tar.gz", "source_sha256": "0" * 64}
-    facts |= {"series_sha256": series.sha256, "program_sha256": sha256_of_file(folder / "bin" / "tor")}
-    facts["configure"] = configure_flags()
-    (folder / "provenance.json").write_text(json.dumps(facts))
-    key = build_key(FROM_DEBIAN, series.sha256, configure_flags())
-    (tmp_path / "tools" / f"built-{key}").write_text(f"{STAMP} {folder.name}\n")
-    return tmp_path / "tools"
-
-
-def test_a_whole_build_of_the_series_is_found_and_not_built_again(built, series, monkeypatch):
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of tools with one build in it; the project's series is that of the working directory."""
     monkeypatch.chdir(ROOT)
+    tools = tmp_path / "tools"
+    own_folder(tools, TOOLS_FOLDER)
+    folder = tools / f"0.4.9.11-{KEY}"
+    executable(folder / "bin/tor", "#!/bin/sh\necho Tor version 0.4.9.11.\n")
+    executable(folder / "bin/tor-gencert", "")
+    facts = {"version": "0.4.9.11", "source": "tor_0.4.9.11.orig.tar.gz", "source_sha256": "0" * 64}
+    write_facts(folder, {**facts, "series_sha256": SERIES, "configure": configure_flags()})
+    key = build_key(FROM_DEBIAN, SERIES, configure_flags())
+    (tools / f"built-{key}").write_text(f"{STAMP} {folder.name}\n")
+    return tools
+
+
+def test_a_whole_build_of_the_series_is_found_and_not_built_again(built):
     found = find_build(built)
     assert found.version == f"0.4.9.11-{KEY}"
     assert build_tor(out=built) == found
@@ -64,8 +58,7 @@ def test_a_whole_build_of_the_series_is_found_and_not_built_again(built, series,
     assert read_stamp(built / marker_name(planned_key(STOCK))) == found.version
 
 
-def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path):
     found = build_tor(out=built, stamp=tmp_path / "stamp")
     assert read_stamp(tmp_path / "stamp") == found.version
     assert find_build(built, found.version) == found
@@ -104,7 +97,6 @@ def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(
 def test_a_build_of_another_series_or_with_other_options_of_configure_is_none(
     built, monkeypatch, part, other
 ):
-    monkeypatch.chdir(ROOT)
     assert find_build(built)
     monkeypatch.setattr(builds, part, other)
     with pytest.raises(ToolMissing, match="no tor with this patch series is built") as raised:
