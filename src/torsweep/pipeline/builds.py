@@ -120,21 +120,19 @@ class Builds:
             # In a mix it is the network that says which tor a traced relay runs.
             traced = tracing is not None and bool(tracing.hosts) and not tors.mix
             for name in tors.names:
-                if self.source(experiment, name).arti is not None:
-                    continue
                 if (known := self._known(experiment, name)) is None:
                     continue
                 if problem := lacking(settings, known, build=f"tor {name}", traced=traced):
                     raise problem
 
     def _known(self, experiment: Experiment, name: str) -> frozenset[str] | None:
-        """The options that the tor ``name`` knows; None where that is not known yet, or all are."""
-        program = self._program(experiment, name)
-        if program is not None:
+        """The options that the tor ``name`` knows; None where that is not known yet, where all are, and for
+        Arti."""
+        source = self.source(experiment, name)
+        if program := self._program(experiment, name):
             return options_of(program)
-        if self.source(experiment, name).series == "none":
-            return option_names() - read_series().options
-        return None
+        without_series = source.arti is None and source.series == "none"
+        return option_names() - read_series().options if without_series else None
 
     def _version(self, experiment: Experiment, name: str) -> str | None:
         """The version of the current build; None if there is no build."""

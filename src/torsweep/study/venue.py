@@ -271,9 +271,9 @@ def read_tornets(names: Sequence[str]) -> Tornets | None:
     if not folders and len(names) < 2:
         return None
     networks = tuple(read_tornet(Path(name)) for name in names)
-    seen: dict[Path, str] = {}
-    for name in names:
-        if seen.setdefault(Path(name).resolve(), name) != name:
+    places = [Path(name).resolve() for name in names]
+    for number, name in enumerate(names):
+        if places[number] in places[:number]:
             raise InputError("names this network twice", key="--network", value=name)
     first = re.sub(r"[^A-Za-z0-9_.-]", "_", folders[0].resolve().name).lstrip(".")[:40] or "network"
     more = f"-and-{len(networks) - 1}-more" if len(networks) > 1 else ""

@@ -52,7 +52,7 @@ def made(sources: str, **config: object) -> set[tuple[str, str, str]]:
 
 def refusal(capsys: pytest.CaptureFixture[str], experiment: str = "refill_sweep", **config: Any) -> str:
     with pytest.raises(SystemExit) as stop:
-        Paths({**SIZE, **config}).targets(experiment)
+        Paths(config).targets(experiment)
     said = capsys.readouterr().err
     assert stop.value.code in (2, 3)
     assert said.count("\n") == 1
@@ -96,18 +96,14 @@ def test_the_model_runs_what_real_tor_has_finished(checkout):
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line(checkout, capsys, monkeypatch):
-    assert "no run in shadow is finished" in refusal(capsys, engine="shadow,cellsim")
-    assert "two or more are compared" in refusal(capsys, engine="shadow,shadow")
-    assert "is not listed" in refusal(capsys, "scale", engine="cellsim,emulation")
+    assert "no run in shadow is finished" in refusal(capsys, **SIZE, engine="shadow,cellsim")
+    assert "two or more are compared" in refusal(capsys, **SIZE, engine="shadow,shadow")
+    assert "is not listed" in refusal(capsys, "scale", **SIZE, engine="cellsim,emulation")
+    by_level = "replicates: cannot be compared with numbers of networks by level"
+    assert by_level in refusal(capsys, "scale", engine="cellsim,shadow")
 
     def require(engine: str) -> None:
         raise ToolMissing(f"{engine}: is not here")
 
     monkeypatch.setattr(planning, "require_engine", require)
-    assert "shadow: is not here" in refusal(capsys, engine="shadow,cellsim", runs="all")
-
-
-def test_a_plan_with_numbers_of_networks_by_level_is_refused(checkout, capsys):
-    with pytest.raises(SystemExit):
-        Paths({"engine": "cellsim,shadow"}).targets("scale")
-    assert "replicates: cannot be compared with numbers of networks by level" in capsys.readouterr().err
+    assert "shadow: is not here" in refusal(capsys, **SIZE, engine="shadow,cellsim", runs="all")

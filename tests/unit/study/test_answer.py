@@ -60,15 +60,10 @@ def test_the_block_says_what_it_was_found_with(plan: Workload, repository: Path)
     assert lines[-1] == f"    {COMMAND}"
 
 
-def test_what_is_not_known_is_left_out(plan: Workload) -> None:
-    answer = answer_of(plan, said(), "my-branch, against main")
-    assert "machine" not in answer.facts, "its runs were deleted"
-    assert answer.facts["candidate"].startswith("my_branch, commit ")
-
-
-def test_json_has_the_numbers_of_the_block(plan: Workload) -> None:
+def test_json_has_the_numbers_of_the_block_and_not_what_deleted_runs_said(plan: Workload) -> None:
     document = json.loads(answer_of(plan, said(paired_ttfb=(0.02, 0.1)), "x").json_text())
     assert (document["verdict"], document["command"]) == ("shown", COMMAND)
+    assert "machine" not in document and document["candidate"].startswith("my_branch, commit ")
     first = document["kinds"][0]["measures"][0]
     assert first["measure"] == "paired_ttfb" and (first["low"], first["high"]) == (0.02, 0.1)
 

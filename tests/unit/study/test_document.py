@@ -41,16 +41,11 @@ def test_an_option_as_a_study(tmp_path: Path) -> None:
     assert experiment.model_dump() == made.experiment().model_dump()
     assert experiment.name == "kistschedruninterval_1_msec"
     assert experiment.engines == ("emulation", "shadow")
-    assert [variant.key for variant in experiment.plan().variants] == [
-        "options=default",
-        "options=kistschedruninterval_1_msec",
-    ]
+    keys = [variant.key for variant in experiment.plan().variants]
+    assert keys == ["options=default", f"options={experiment.name}"]
     assert experiment.bundles[experiment.name].torrc == {"KISTSchedRunInterval": "1 msec"}
-    assert [(claim["test"], claim["kind"]) for claim in experiment.claims] == [
-        ("change", "web"),
-        ("change", "large"),
-        ("change", "everyone"),
-    ]
+    assert {claim["test"] for claim in experiment.claims} == {"change"}
+    assert [claim["kind"] for claim in experiment.claims] == ["web", "large", "everyone"]
     shipped = load_experiment(CHECKOUT / "experiments/refill_sweep/experiment.yaml")
     assert experiment.traffic == shipped.traffic
     assert experiment.warm_up == experiment.client_start_window == 60_000_000_000

@@ -115,6 +115,7 @@ def test_it_says_what_intervals_are_over() -> None:
         (["tornet-0.05"], {"era": "2012"}, "--era: cannot be chosen for a network of tornettools"),
         (["tornet-0.05"], {"pairing": "paths"}, "--pairing: cannot be chosen for a network of tornettools"),
         (["tornet-0.05", "./tornet-0.05"], {}, "--network: names this network twice"),
+        (["tornet-0.05", "tornet-0.05"], {}, "--network: names this network twice"),
         (["tornet-0.05", "ci"], {}, "ci/shadow.config.yaml: no such file"),
         (["tornet-0.05", "of_no_weight"], {}, "bwauthority/v3bw: relay1exitguard: has no weight"),
         (["./tornet-0.05/conf"], {}, "tornet-0.05/conf/shadow.config.yaml: no such file"),
