@@ -162,8 +162,9 @@ def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
 
 
 def common_paths(circuits: pl.DataFrame, paths: Mapping[str, Sequence[Path]] | None) -> dict[str, Any]:
-    """How many circuits of the table ``circuits``, and streams on them, had the one of ``paths`` whose turn
-    it was in order of first use, for provenance.json; empty if tor chose."""
+    """How many circuits clients used, and streams on them, and how many of these had the one of ``paths``
+    whose turn it was, for provenance.json; empty if tor chose. ``circuits`` is a circuits table; a client's
+    count in order of first use."""
     if paths is None:
         return {}
     turns = pl.DataFrame(

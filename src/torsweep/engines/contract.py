@@ -2,8 +2,8 @@
 
 An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
 (:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
-provenance.json. Its name is that of its package, whose ``cli.py``, if there is one, has the typer application
-of ``torsweep NAME``. Engines of real tor also have ``run`` and ``read``, which makes the tables.
+provenance.json. Its name is that of its package. If that has a ``cli.py``, its typer application ``app`` is
+the command ``torsweep NAME``. Engines of real tor also have ``run`` and ``read``, which makes the tables.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.files import require_regular
+from torsweep.units import counted
 
 TEXT = pl.col("text")
 
@@ -128,8 +129,8 @@ def find_all_logs(hosts: Path, program: str, names: Collection[str]) -> list[Log
     logs = find_logs(hosts, program, names)
     missing = sorted(set(names) - {log.host for log in logs})
     if missing:
-        problem = f"has no log of {program}, nor have {len(missing) - 1} other clients"
-        raise InputError(problem, file=hosts / missing[0])
+        others = f", nor have {counted(len(missing) - 1, 'other host')}" if len(missing) > 1 else ""
+        raise InputError(f"has no log of {program}{others}", file=hosts / missing[0])
     return logs
 
 
