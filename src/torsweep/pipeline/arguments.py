@@ -1,8 +1,8 @@
 """The arguments of rules' commands, and what their jobs ask of a machine.
 
 In: the wildcards of a rule. Out: arguments as text for a shell; texts that change when a job is to be done
-anew; megabytes, minutes and cores, worked out from a run's network by its engine (``entry.py`` of each).
-A scheduler kills a job that exceeds them; a profile of a cluster then tries it again, with more.
+anew; megabytes, minutes and cores, worked out from a run's network by its engine. A scheduler kills a job
+that exceeds them; a profile of a cluster then tries it again, with more.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Arguments:
     def tor_source(self, wildcards: Any, output: Any) -> str:
         """The options of ``torsweep tor build`` that say what a build is made of.
 
-        That it takes ``output`` tells Snakemake not to compare it with what it was when the build was made:
-        its name stands for the content, and the same content may be named in another way.
+        A parameter that takes ``output`` is not compared by Snakemake with that of the standing build, whose
+        name stands for its content: the same content may be named in another way.
         """
         return shlex.join(self._paths.tor_source(wildcards.build).arguments())
 

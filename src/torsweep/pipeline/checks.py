@@ -1,7 +1,6 @@
 """Which experiments there are, and what is known to be wrong with one before anything runs.
 
-In: an experiment and one of its plans. Out: nothing, or an InputError: for an engine, a figure or a claim
-that does not exist, for records that they need and runs do not have, for a network that does not fit.
+In: an experiment and one of its plans. Out: nothing, or an InputError.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What runs cost before they are begun: time, memory, room on the disk.
 
-In: an engine, the network of each run, how long a run lasts, how many jobs may go on at once. Out:
-:class:`Costs`. Times were measured on processors of 2.8 GHz (each engine's ``entry.py``), and are right to
-within a factor of two elsewhere; runs that have finished here say better.
+In: an engine, networks, how long a run lasts, how many jobs may go on at once. Out: :class:`Costs`. Times
+were measured on processors of 2.8 GHz (each engine's ``entry.py``), and are right to within a factor of two
+elsewhere; runs that have finished here say better.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ LATEST = 16
 
 
 def timed_here(engine: str, name: str, network: NetworkConfig, folder: Path) -> list[float]:
-    """How long the latest runs of ``engine`` on ``network``, called ``name`` in paths, took here, as parts of
-    the reckoned time: those in ``folder``, in the studies beside it and in the checkout."""
+    """How long the latest runs of ``engine`` on ``network``, called ``name`` in paths, took in ``folder``, in
+    the studies beside it and in the checkout, as parts of the reckoned time."""
     beside = folder.resolve().parent
     places = (folder, CHECKOUT, *(beside.glob("*/") if beside.name == STUDIES.name else ()))
     files = {

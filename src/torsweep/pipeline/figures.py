@@ -1,8 +1,7 @@
 """What a figure is, which an experiment can list, and how one is drawn.
 
 In: the modules of ``plotting``, and those beside an experiment.yaml (:mod:`torsweep.stats.listing`). Out:
-figures by name; files. ``plotting`` draws: its figures are subclasses of :class:`SummaryFigure`, and nothing
-else of it is known here.
+figures by name; files. Of ``plotting``, :class:`SummaryFigure` is all that is known here.
 """
 
 from __future__ import annotations

@@ -45,10 +45,8 @@ def _ships(file: str) -> bool:
 
 
 def stop(error: TorsweepError) -> NoReturn:
-    """End the process with the one line of ``error`` and its exit code.
-
-    Snakemake would report another exception over many lines.
-    """
+    """End the process with the one line of ``error`` and its exit code: Snakemake would report another
+    exception over many lines."""
     print(f"torsweep: {error}", file=sys.stderr, flush=True)
     raise SystemExit(error.exit_code)
 
@@ -79,9 +77,8 @@ def _stopping(method: Callable[..., Any]) -> Callable[..., Any]:
 class Paths:
     """The files of this folder's experiments under one set of overrides.
 
-    Methods that take ``wildcards`` are input functions of rules; they read the attributes that the paths of
-    the results tree give (experiment, engine, era, network, plan, seed, variant). Where ``planning``, nothing
-    will run, and an engine that cannot run here is planned as any.
+    Methods that take ``wildcards`` are input functions of rules. Where ``planning``, nothing will run, and an
+    engine that cannot run here is planned as any.
     """
 
     def __init__(self, config: Mapping[str, Any], *, planning: Callable[[], bool] = lambda: False) -> None:
@@ -272,7 +269,7 @@ class Paths:
         return [] if _ships(file) else [file]
 
     def network_inputs(self, wildcards: Any) -> list[str]:
-        """The configuration of the network ``paper+load=0.5``, and the tables that it is sampled from.
+        """The configuration of a network, and the tables that it is sampled from.
 
         What a study has from the checkout is left out: the contents of all files are parameters of the rule,
         and a checkout that has moved must cost no runs.

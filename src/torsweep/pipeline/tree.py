@@ -1,7 +1,7 @@
 """The tree of results: experiment, engine, era, network and plan have a level each, so that nothing mixes.
 
-In: the names of these. Out: paths below ``results/``. A run, a plan's tables and a summary are folders; each
-is named to Snakemake by its manifest, which is written last (:mod:`torsweep.storage`).
+In: the names of these. Out: paths below ``results/``. Snakemake knows a folder by its manifest, which is
+written last (:mod:`torsweep.storage`).
 
 A plan of several sources (:mod:`torsweep.runsets.run`) makes missing runs of the model, each with a
 repeat; runs of engines that run tor are taken as they are, unless ``runs=all`` asks for them too, with a
@@ -40,10 +40,8 @@ PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
 
 
 def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
-    """The name in ``paper+load=0.5`` and what its knobs set in the network's configuration.
-
-    Raises InputError when a knob is not one of the network, or its level is no level.
-    """
+    """The name in ``paper+load=0.5`` and what its knobs set in the network's configuration; InputError for
+    a knob that is none of the network's, and for what is no level."""
     name, *parts = key.split(JOINED_BY)
     overrides: dict[str, object] = {}
     for part in parts:

@@ -185,10 +185,7 @@ def name_of_level(text: str) -> str:
 
 def fitting(tors: Sequence[NamedTor]) -> tuple[list[NamedTor], str]:
     """``tors`` as they can be compared, and what there is to say; nothing where all take the series.
-
-    Raises InputError for a tor that is too old, for what is no source of tor, and for a patch of the user's
-    that does not apply.
-    """
+    InputError for what is too old or no tor, and for a patch of the user's that does not apply."""
     why = next(filter(None, map(_why_not, tors)), "")
     comparable = [tor.without_series() for tor in tors] if why else list(tors)
     for tor in comparable:

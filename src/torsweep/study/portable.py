@@ -42,7 +42,7 @@ _INPUTS = {
 @dataclass
 class Portable:
     """``text`` of a document; ``files`` by their places in a study, a commit as a tarball of its tree;
-    ``missing`` says in sentences what has to be put there by hand."""
+    ``missing``: in sentences, what has to be put there by hand."""
 
     text: str = ""
     files: dict[Path, Path | Commit] = field(default_factory=dict)

@@ -153,7 +153,7 @@ class Tornets:
         return tuple(network.sha256() for network in self.networks)
 
     def document(self, study: Path) -> dict[str, Any]:
-        """The configuration for the study in the folder ``study``; counts are those of the first network."""
+        """The configuration for a study in the folder ``study``; counts are those of the first network."""
         first = self.networks[0]
         kinds = list(first.clients.values())
         folders = (network.folder.resolve() for network in self.networks)
