@@ -77,13 +77,13 @@ def require_known(
         taken = known["consensus"][name]
         some = _SOME.get(name, (value,))
         if value not in some:
-            accepted = " or ".join(map(str, some))
-            problem = f"tor would take {some[-1]} in its place"
-            raise InputError(problem, key=key("consensus", name), value=f"{name}={value}", accepted=accepted)
-        if taken is not None and value not in taken:
-            problem = f"tor would take {min(max(value, taken[0]), taken[-1])} in its place"
-            accepted = f"{taken[0]} to {taken[-1]}"
-            raise InputError(problem, key=key("consensus", name), value=f"{name}={value}", accepted=accepted)
+            nearest, accepted = some[-1], " or ".join(map(str, some))
+        elif taken is not None and value not in taken:
+            nearest, accepted = min(max(value, taken[0]), taken[-1]), f"{taken[0]} to {taken[-1]}"
+        else:
+            continue
+        problem = f"tor would take {nearest} in its place"
+        raise InputError(problem, key=key("consensus", name), value=f"{name}={value}", accepted=accepted)
 
 
 def names_in(tarball: Path) -> Iterator[str]:
