@@ -66,11 +66,11 @@ def require_known(
     called = {"torrc": "an option of a torrc", "consensus": "a consensus parameter"}
     for kind, other, names in (("torrc", "consensus", torrc), ("consensus", "torrc", consensus)):
         for name in names:
-            if name in known[kind] or name in more or (kind == "torrc" and name.lower() in options):
+            if name in known[kind] or (kind == "torrc" and (name in more or name.lower() in options)):
                 continue
             problem = f"is not {called[kind]} that Debian's tor knows{suggestion(name, [*known[kind]])}"
             accepted = "tor's names; or a tor of your own that knows it"
-            if name in known[other]:
+            if name in known[other] or name in more:
                 problem, accepted = f"is {called[other]}, not {called[kind]}", key(other, name)
             raise InputError(problem, key=key(kind, name), value=name, accepted=accepted)
     for name, value in consensus.items():

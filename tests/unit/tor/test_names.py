@@ -24,6 +24,8 @@ from torsweep.tor.names import _number, defaults_of, names_in
         ((), ("cc_sendme_inc=0",), "--consensus: tor would take 1 in its place"),
         (("NumCPUz 1",), (), "--torrc: is not an option of a torrc .*did you mean 'NumCPUs'"),
         (("cc_alg 0",), (), "--torrc: is a consensus parameter.*accepted: --consensus"),
+        ((), ("NumCPUs=1",), "--consensus: is an option of a torrc.*accepted: --torrc"),
+        ((), ("StreamPackaging=1",), "--consensus: is an option of a torrc.*accepted: --torrc"),
     ],
 )
 def test_a_name_that_tor_does_not_know(torrc, consensus, problem):
