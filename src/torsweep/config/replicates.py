@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
@@ -72,10 +72,6 @@ Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=Fal
 NetworkCount = Annotated[int, Field(ge=1, le=MOST_REPLICATES)]
 SpentShare = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
-_LOOKS_SCHEMA = WithJsonSchema(
-    {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}
-)
-
 
 def _rising(looks: Mapping[int, float]) -> Mapping[int, float]:
     if list(looks) != sorted(looks) or list(looks.values()) != sorted(looks.values()):
@@ -103,9 +99,7 @@ class Precision(Section):
 
     margin: Margin = NO_DIFFERENCE_BELOW
     """A smaller relative difference counts as no difference."""
-    looks: Annotated[Mapping[NetworkCount, SpentShare], AfterValidator(_rising), _LOOKS_SCHEMA] = Field(
-        default_factory=dict
-    )
+    looks: Annotated[Mapping[NetworkCount, SpentShare], AfterValidator(_rising)] = Field(default_factory=dict)
     """Numbers of networks at which somebody has seen the verdicts, and may add networks, and the share of the
     error that was spent by then; `torsweep compare` keeps them."""
     spread: tuple[KnownSpread, ...] = ()
