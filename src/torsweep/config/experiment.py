@@ -221,8 +221,7 @@ class Experiment(Section):
         return {DEFAULT_OPTIONS: OptionBundle(), **self.options}
 
     def bundle(self, variant: Variant) -> OptionBundle:
-        """The torrc lines and consensus parameters of ``variant``: its bundle's, and knobs
-        ``consensus.NAME``."""
+        """The torrc lines and consensus parameters of ``variant``: of its bundle and of its knobs."""
         bundle = self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
         parameters = {
             knob.removeprefix(CONSENSUS): int(level)

@@ -322,8 +322,8 @@ KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
 
 
 def find_knob(name: str) -> Knob:
-    """The knob ``name``, of the table or ``consensus.NAME``; InputError with the closest name and all
-    names."""
+    """The knob ``name``, of the table or ``consensus.NAME``; InputError, with the closest name, for
+    another."""
     if name in KNOBS:
         return KNOBS[name]
     if re.fullmatch(_CONSENSUS_KNOB, name):

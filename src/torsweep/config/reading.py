@@ -198,8 +198,7 @@ _NO_KEY = re.compile(r".*[\[(<]|(constrained-)?(int|float|str)$")
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:
-    """`` (did you mean 'name'?)`` for the name closest to ``word`` or one that begins with it; else
-    nothing."""
+    """`` (did you mean 'name'?)`` for the name closest to ``word`` or beginning with it; else nothing."""
     names = [name for name in names if name != word]
     begun = (name for name in names if word and name.startswith(word))
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.7) or [*begun][:1]

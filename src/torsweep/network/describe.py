@@ -72,10 +72,8 @@ class PositionCapacity:
 
 @dataclass(frozen=True)
 class Offered:
-    """The demand of a kind of client, in bytes/s and as a share of what relays can carry over three hops.
-
-    ``pauses``: whether they pause between downloads.
-    """
+    """The demand of a kind of client: in bytes/s, as a share of what relays can carry over three hops, and
+    whether it pauses between downloads."""
 
     bytes_per_s: int
     over_third: float

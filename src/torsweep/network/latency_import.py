@@ -42,10 +42,8 @@ MOST_MEDIAN_US = 5_000_000.0
 
 
 def import_latency(file: Path, unit: str, out: Path, *, one_way: bool = False) -> list[str]:
-    """Write ``out`` and return the lines to print. Raises InputError for a matrix not fit for use.
-
-    With ``one_way`` the file's numbers are delays of one direction and are doubled.
-    """
+    """Write ``out`` and return the lines to print; InputError for a matrix not fit for use. With ``one_way``
+    the file's numbers are delays of one direction and are doubled."""
     rtt_us = read_latencies(file, unit, one_way=one_way)
     found = check_matrix(rtt_us, file)
     source = {"file": file.name, "sha256": sha256_of_file(file), "unit": unit, "one_way": one_way}
@@ -161,11 +159,8 @@ def summarise(rtt_us: Floats) -> MatrixSummary:
 
 
 def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
-    """The summary of a matrix fit to make networks from.
-
-    Raises InputError when it is mostly empty, all the same, has a host without an RTT, or is in another unit
-    than stated.
-    """
+    """The summary of a matrix fit to make networks from; InputError when it is mostly empty, all the same,
+    has a host without an RTT, or is in another unit than stated."""
     summary = summarise(rtt_us)
     if not summary.missing < 1 - _LEAST_PAIRS:
         value, accepted = f"{100 * (1 - summary.missing):.1f} %", f"{_LEAST_PAIRS:.0%} of the pairs or more"

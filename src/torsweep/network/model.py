@@ -151,9 +151,6 @@ def link_rates(host: Host, authority_bytes_per_s: int) -> tuple[int, int]:
 _HOSTS = ("relays", "authorities", "clients", "servers")
 NETWORK_FORMAT: Literal["torsweep-network"] = "torsweep-network"
 _NETWORK_VERSION: Literal[3] = 3
-_OLDER = (1, 2)
-"""Older versions had a round trip for each two hosts."""
-
 
 HostNumbers = NDArray[np.integer] | int
 
@@ -348,7 +345,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, Lat
         problem, accepted = "is not a network directory: no network.json in it", "what `network sample` wrote"
         raise InputError(problem, file=directory, accepted=accepted)
     document = read_json(path, most_bytes=MOST_NETWORK_BYTES)
-    if document.get("format") == NETWORK_FORMAT and document.get("format_version") in _OLDER:
+    if document.get("format") == NETWORK_FORMAT and document.get("format_version") in (1, 2):
+        # These had a round trip for each two hosts.
         problem = "the network is of an older version: sample it anew (torsweep network sample)"
         version = document["format_version"]
         raise InputError(
