@@ -360,9 +360,15 @@ def _weight_by_position(config: NetworkConfig, population: Population) -> dict[s
     used as a whole its relays' own, so that at scale 1 each relay keeps its weight."""
     if config.relay_population.use == "sample":
         return {position: round(share * 1_000_000) for position, share in population.weight_share.items()}
-    return {
-        position: sum(relay.consensus_weight for relay in population.of(position)) for position in POSITIONS
-    }
+    return _weight_of(population.relays)
+
+
+def _weight_of(relays: Iterable[Relay | PopulationRelay]) -> dict[str, int]:
+    """Consensus weight by position."""
+    total: dict[str, int] = dict.fromkeys(POSITIONS, 0)
+    for relay in relays:
+        total[relay.position] += relay.consensus_weight
+    return total
 
 
 def _with_shares_of(
@@ -370,18 +376,13 @@ def _with_shares_of(
 ) -> list[int]:
     """Consensus weights scaled, within each position, so that positions share them as they do ``weight``. The
     mean weight stays that of the population."""
-    present = {relay.position for relay in relays}
-    share = {position: weight[position] for position in present}
-    sampled = {
-        position: sum(relay.consensus_weight for relay in relays if relay.position == position)
-        for position in present
-    }
+    sampled = _weight_of(relays)
     mean_total = sum(relay.consensus_weight for relay in population.relays) * len(relays)
     target = mean_total // len(population.relays)
-    whole = sum(share.values())
+    whole = sum(weight[position] for position in {relay.position for relay in relays})
     weights = []
     for relay in relays:
-        scaled = relay.consensus_weight * target * share[relay.position]
+        scaled = relay.consensus_weight * target * weight[relay.position]
         unit = sampled[relay.position] * whole
         weights.append(max(1, (2 * scaled + unit) // (2 * unit)))
     return weights
@@ -389,12 +390,7 @@ def _with_shares_of(
 
 def network_bandwidth_weights(relays: tuple[Relay, ...]) -> dict[str, int]:
     """Tor's bandwidth-weights over the consensus weights of ``relays``."""
-    total = dict.fromkeys(POSITIONS, 0)
-    for relay in relays:
-        total[relay.position] += relay.consensus_weight
-    return bandwidth_weights(
-        PositionTotals(total["guard"], total["middle"], total["exit"], total["guard_exit"])
-    )
+    return bandwidth_weights(PositionTotals(**_weight_of(relays)))
 
 
 _CHAIN_WEIGHT = 1_000
