@@ -20,7 +20,7 @@ from torsweep.pipeline.checks import experiment_questions, own_experiments
 from torsweep.pipeline.paths import Paths
 from torsweep.pipeline.tree import PLAN_LEVELS, RUN_LEVELS
 from torsweep.runsets.run import SOURCES_PATTERN
-from torsweep.tor.series import LISTING, SERIES
+from torsweep.tor.series import SERIES
 
 min_version("9.1")
 

@@ -13,8 +13,8 @@ REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
 rule build_tor:
     """Build a tor that an experiment names: one binary for all knobs, which are run-time options."""
     input:
-        series=ancient(str(find(SERIES / LISTING))),
-        patches=ancient(sorted(map(str, find(SERIES / LISTING).parent.glob("*.patch")))),
+        series=ancient(str(find(SERIES / "series"))),
+        patches=ancient(sorted(map(str, find(SERIES / "series").parent.glob("*.patch")))),
     output:
         "results/tools/tor/built-{build}",
     log:

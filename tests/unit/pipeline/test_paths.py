@@ -69,6 +69,12 @@ def _assert_survives(wildcards):
     assert (read.rulename, read.wildcards_dict) == ("run", wildcards)
 
 
+@pytest.mark.parametrize("file", ["Snakefile", *map(str, sorted(Path("rules").glob("**/*.[ps][ym]*")))])
+def test_rules_import_what_there_is(file):
+    lines = Path(file).read_text().splitlines()
+    exec("\n".join(line for line in lines if re.match("(from|import) ", line)), {})
+
+
 @given(st.sampled_from(["paper", "my-net_2.0"]), st.decimals("0.01", "20", places=2))
 def test_a_network_key_reads_back(name, load):
     loaded = Variant.parse(f"load={load}").network_key(name)
