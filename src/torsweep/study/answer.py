@@ -98,8 +98,8 @@ def cost_lines(differences: pl.DataFrame) -> Iterator[str]:
 
 
 def can_show_text(row: Row) -> str:
-    """``24 %, 16: 17 %``: the change that these networks, and that 16 like them, show; those of more networks
-    alone where these show none below 100 %."""
+    """``24 %, 16: 17 %``: the change that these networks are likely to show, and the one that 16 would. Where
+    these show none below 100 %, the two smallest numbers of networks that do."""
     sizes = [
         size_text(size) if number == row.interval.networks else f"{number}: {size_text(size)}"
         for number, size in row.can_show.items()
