@@ -61,7 +61,8 @@ def build_run(
 
 
 def _with_conflux(settings: RunSettings, network: Network) -> TorSettings:
-    """The settings with Conflux on or off: ``auto`` is on where it works and the network is large enough."""
+    """The settings with Conflux on or off: ``auto`` is on where it works and the network is large enough. A
+    network of tornettools has torrc files of its own."""
     if {**usual_levels(settings.era), **settings.variant}[CONFLUX.name] != AUTO:
         return settings.tor
     possible = find_engine(settings.engine).runs_tor and not network.tornettools

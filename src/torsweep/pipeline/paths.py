@@ -51,6 +51,13 @@ def stop(error: TorsweepError) -> NoReturn:
     raise SystemExit(error.exit_code)
 
 
+def _require_public_tor(file: Path) -> None:
+    """InputError for a file of the public network that cannot be read."""
+    from torsweep.stats.likeness import public_quantiles  # Statistics take a second to load.
+
+    public_quantiles(file)
+
+
 Methods = TypeVar("Methods", bound=type)
 
 
@@ -93,6 +100,7 @@ class Paths:
         self._experiments: dict[str, Experiment] = {}
         self._own_experiment = functools.cache(load_experiment)
         """An experiment as its file has it, by its name."""
+        self._require_public_tor = functools.cache(_require_public_tor)
         self._networks: dict[str, NetworkConfig] = {}
 
     def experiment(self, name: str) -> Experiment:
@@ -176,9 +184,7 @@ class Paths:
         Summaries come late: InputError here for a file of the public network that cannot be read.
         """
         if self.overrides.live_tor is not None:
-            from torsweep.stats.likeness import public_quantiles  # Statistics take a second to load.
-
-            public_quantiles(self.overrides.live_tor)
+            self._require_public_tor(self.overrides.live_tor)
         return [
             *self.tor(plan),
             *self.networks(plan),
